@@ -13,7 +13,6 @@ import numpy as np
 from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.table import columns_of
 from trajudge.stats.intervals import (
     Bools,
     Floats,
@@ -156,8 +155,8 @@ def _beta(
 def real_designs(folder: Path) -> Iterator[Design]:
     """AgentRewardBench's judges, and the official reward on the same trajectories: overall, by
     benchmark and by agent."""
-    source = read_published_folder(folder, with_labels=True, with_index=False)
-    judged = columns_of(source.judgments)
+    source = read_published_folder(folder, with_labels=True)
+    judged = source.judgments
     known = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
     reference = ReferenceLabels.of(judged.keys, *known)
     for number, judge in sorted(enumerate(judged.judges), key=itemgetter(1)):

@@ -173,9 +173,9 @@ def finish(base: Path) -> None:
 
 
 def score(base: Path, folder: str) -> None:
-    from trajudge.eval import score as score_command
+    from trajudge.eval.cli import main
 
-    code = score_command.main([str(base / folder), "--baselines", "off"])
+    code = main(["score", str(base / folder), "--baselines", "off"])
     if code:
         raise SystemExit(f"exit code {code} of trajudge score")
 

@@ -1,15 +1,15 @@
-"""``trajudge inspect`` over a large run: pages, memory, the index, lines that are appended.
+"""``trajudge inspect`` over a large run: pages, memory, lines that are appended.
 
 ``python -m benchmarks.review_app [--judgments N] [--steps N] [--requests N] [--folder DIR]
 [--out FILE]``
 
 A synthetic run (seeded; ten judges, N / 10 trajectories of ``--steps`` steps, each with a
 screenshot in a sparse file) is read once by the reader of the other commands, once by pydantic line
-by line, and once into the index, all in this process, CPU and wall time. Then the command serves it
-in a process of its own, and each kind of page is asked for over loopback, one request after the
-other: the first after the start, and the median and 95th percentile of ``--requests``. Memory is
-the peak that the kernel tells of the server. Goals 1 and 2 of the application; ``review_goals``
-prints the others.
+by line, and once into the table of the pages, all in this process, CPU and wall time. Then the
+command serves it in a process of its own, and each kind of page is asked for over loopback, one
+request after the other: the first after the start, and the median and 95th percentile of
+``--requests``. Memory is the peak that the kernel tells of the server. Goals 1 and 2 of the
+application; ``review_goals`` prints the others.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from benchmarks.large_runs import AGENTS, BENCHMARKS, REASONING
 from benchmarks.review_data import write_trajectories
 from trajudge.annotations import Annotation
 from trajudge.app.server.links import trajectory_link
+from trajudge.eval.store.filters import read_view
 from trajudge.eval.store.run_folder import (
     CALLS,
     JUDGMENTS,
@@ -47,7 +48,6 @@ from trajudge.eval.store.run_folder import (
     write_manifest,
     write_rewards,
 )
-from trajudge.eval.store.run_index import RunIndex
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -273,18 +273,17 @@ def main(arguments: list[str] | None = None) -> dict[str, object]:
 
 def _figures(run: Path, requests: int) -> dict[str, object]:
     size = (run / JUDGMENTS).stat().st_size / 1e6
-    index = RunIndex(run)
-    built = measured(index.refresh)
+    built = measured(lambda: read_view(run))
     read = measured(lambda: read_judgments(run))
     validated = measured(lambda: _validated(run / JUDGMENTS))
-    print(f"{size:.0f} MB; index {index.place.stat().st_size / 1e6:.0f} MB")
+    print(f"{size:.0f} MB")
     print(f"validating read  CPU {read[0]:6.2f} s  wall {read[1]:6.2f} s")
-    print(f"index            CPU {built[0]:6.2f} s  wall {built[1]:6.2f} s")
+    print(f"table with texts CPU {built[0]:6.2f} s  wall {built[1]:6.2f} s")
     print(f"pydantic         CPU {validated[0]:6.2f} s  wall {validated[1]:6.2f} s")
     print(
-        f"index / read     CPU {built[0] / read[0]:6.2f}, / pydantic {built[0] / validated[0]:.2f}"
+        f"table / read     CPU {built[0] / read[0]:6.2f}, / pydantic {built[0] / validated[0]:.2f}"
     )
-    figures: dict[str, object] = {"read": read, "index": built, "megabytes": size}
+    figures: dict[str, object] = {"read": read, "table": built, "megabytes": size}
     start = time.perf_counter()
     with serving(run) as (port, process):
         started = time.perf_counter() - start

@@ -193,10 +193,10 @@ def reconstruction(root: Path, labels: Labels) -> Counted:
     return cells
 
 
-def ours(root: Path, labels: Labels, compared: Compared | None, with_index: bool) -> ScoreReport:
+def ours(root: Path, labels: Labels, compared: Compared | None) -> ScoreReport:
     """The command's work between its options and its tables."""
     with collection_paused():
-        source = read_published_folder(root, with_labels=False, with_index=with_index)
+        source = read_published_folder(root, with_labels=False)
         return score(
             source.judgments,
             labels,
@@ -245,16 +245,13 @@ def measure(
 ) -> list[tuple[str, Timing]]:
     """A row for every peer, then for every way of ours; ``timed`` runs and times one."""
     rows = [(name, timed(partial(work, root, labels))) for name, work in peers.items()]
-    for with_index in (False, True):
-        where = "index" if with_index else "files"
-        read = partial(read_published_folder, root, with_labels=False, with_index=with_index)
-        read()  # writes the index
-        rows.append((f"ours, {where}: reading", timed(read)))
-        for compared in (None, "overall"):
-            timing = timed(partial(ours, root, labels, compared, with_index))
-            rows.append((f"ours, {where}: compared {compared}", timing))
-            for _, theirs in rows[: len(peers)]:
-                check(timing.found, theirs.found)
+    read = partial(read_published_folder, root, with_labels=False)
+    rows.append(("ours: reading", timed(read)))
+    for compared in (None, "overall"):
+        timing = timed(partial(ours, root, labels, compared))
+        rows.append((f"ours: compared {compared}", timing))
+        for _, theirs in rows[: len(peers)]:
+            check(timing.found, theirs.found)
     return rows
 
 

@@ -264,8 +264,6 @@ OPENERS = {
     "environments/chromium/process.py": "locks and logs of browsers that it starts",
     "environments/model/state.py": "SQLite in memory",
     "eval/store/published.py": "thousands of files: O_NONBLOCK, and looked at when open",
-    "eval/store/queries.py": "SQLite in a folder of its own",
-    "eval/store/run_index.py": "SQLite, after check_regular",
     "judges/fidelity.py": "files of this package, through importlib",
     "judges/engine/budget.py": "appends",
     "judges/engine/cache.py": "SQLite, after check_regular, and locks next to it",

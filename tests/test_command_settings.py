@@ -161,3 +161,23 @@ def test_the_help_is_made_of_the_fields() -> None:
     assert "Bake bread.\n\n  trajudge bake flour\n" in short
     assert "the oven" in whole and "--share WHO FILE" in whole
     assert [one.flag for one in options_of(Bake)][:3] == ["FLOUR", "--size", "--pieces"]
+
+
+class Slice(Settings):
+    """Cut bread."""
+
+    first: ClassVar = ("width",)
+
+    width: Annotated[int, Field(ge=1), Option("of a slice")]
+
+
+def test_what_is_required_may_stand_in_the_file(tmp_path: Path) -> None:
+    (file := tmp_path / "slice.yaml").write_text("width: 2\n")
+    assert parse(Slice, "trajudge slice", ["--config", str(file)]).width == 2
+    with pytest.raises(UserError, match="are required: --width"):
+        parse(Slice, "trajudge slice", [])
+    file.write_text("")
+    with pytest.raises(UserError, match="--width is missing"):
+        parse(Slice, "trajudge slice", ["--config", str(file)])
+    with pytest.raises(UserError, match="--width is missing"):
+        make(Slice, {})

@@ -13,11 +13,11 @@ from trajudge.environments.settings import GenerateConfig, RecordConfig
 from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.analysis.hard_subset import HardSubsetConfig
-from trajudge.eval.analysis.train_telemetry import TelemetryConfig
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
 from trajudge.eval.settings import ScoreConfig
+from trajudge.eval.store.settings import TelemetryConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.rewards.settings import WatchConfig
 from trajudge.robustness.settings import PerturbConfig

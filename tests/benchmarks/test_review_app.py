@@ -14,4 +14,4 @@ def test_every_page_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TRAJUDGE_CACHE", "")
     words = ["--judgments", "300", "--requests", "3", "--folder", str(tmp_path)]
     figures = main(words)
-    assert {"index", "first page", "table, both", "next page", "appended", "peak"} <= {*figures}
+    assert {"table", "first page", "table, both", "next page", "appended", "peak"} <= {*figures}

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.command_words import instead
+from tests.commands import rules_blind as score
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, at
 from tests.rules.verified.tasks import task
 from tests.tables import mistakes
 from trajudge.eval.blind_model import main
-from trajudge.rules.audit.blind import main as score
 from trajudge.rules.verified.dataset import task_record
 from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
 from tests.eval.test_paper_judges import ASSUMED
 from tests.judges.methods.test_browser_use import REPLY as JUDGEMENT
 from tests.judges.methods.test_insta import REPLY as INSTA
@@ -22,7 +23,6 @@ from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
-from trajudge.eval.telemetry import main as train
 from trajudge.judges.registry import JUDGES
 from trajudge.prompts.render import load_prompt
 
@@ -85,7 +85,7 @@ def test_every_judge_of_the_list(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     trained = ["--data", "sample", "--seeds", "1", "--folds", "2", "--save", "telemetry.json"]
-    assert train(trained) == 0
+    assert command("run telemetry")(trained) == 0
     capsys.readouterr()
     apart = COMPOSED | RULES | {"telemetry", VERIFIER}
     names = [name for name in JUDGES if name not in apart]

@@ -30,8 +30,7 @@ TABLE = {
 # One file is what these commands write.
 WRITES_A_FILE = {"trajudge report"}
 # Where the options of a command stand whose module does not make its parser under that name.
-ELSEWHERE = {
-}
+ELSEWHERE = {}
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:

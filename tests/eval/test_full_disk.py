@@ -57,8 +57,8 @@ def test_is_one_sentence_at_every_write_and_loses_nothing(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("score RUN --no-index --mismatches OUT", "heuristic"),
-        ("score RUN --no-index --submission OUT --plots OUT-plots", "heuristic"),
+        ("score RUN --mismatches OUT", "heuristic"),
+        ("score RUN --submission OUT --plots OUT-plots", "heuristic"),
         ("data hard-subset ATTEMPTS --resamples 2 --save OUT", "tasks"),
         ("robust RUN --attacked ATTACKED --out OUT", "heuristic"),
     ],

@@ -13,7 +13,7 @@ import pytest
 
 from tests.commands import accept, perturb, select
 from tests.environments.cases import sound
-from tests.eval.data.published.test_index import ANNOTATIONS, put
+from tests.eval.data.published_files import ANNOTATIONS, put
 from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import RUNS, TASKS
 from tests.rules.verified.tasks import page, task

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_flags import choices_of, parsers
+from tests.eval.test_flags import TABLE, choices_of, parsers
 from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import TASKS
-from trajudge.eval.cli import main
+from trajudge.eval.cli import main, named
 from trajudge.util.commands import BROKEN_PIPE, OutputAction
+from trajudge.util.settings import options_of
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {
@@ -32,12 +33,14 @@ def written() -> Iterator[tuple[str, argparse.ArgumentParser, argparse.Action]]:
                 yield name, made, action
 
 
-def needed(made: argparse.ArgumentParser, output: argparse.Action) -> Iterator[str]:
+def needed(name: str, made: argparse.ArgumentParser, output: argparse.Action) -> Iterator[str]:
     """What else the command must be given."""
+    record = TABLE[name].settings
+    choices = {one.name: one.choices for one in options_of(named(record))} if record else {}
     for action in made._actions:
         if action.required and action is not output:
             yield from action.option_strings[-1:]
-            yield next(iter(choices_of(action) or (MISSING,)))
+            yield next(iter(choices.get(action.dest) or choices_of(action) or (MISSING,)))
 
 
 def test_what_is_written_is_looked_at_in_every_command() -> None:
@@ -54,7 +57,7 @@ def test_what_is_written_is_looked_at_in_every_command() -> None:
     ("words", "option", "kind"),
     [
         pytest.param(
-            [*name.split()[1:], *needed(made, action)],
+            [*name.split()[1:], *needed(name, made, action)],
             action.option_strings[-1],
             action.metavar,
             id=f"{name} {action.option_strings[-1]}",
@@ -95,8 +98,8 @@ def test_a_dry_run_writes_nothing_and_asks_for_no_place(
     out = tmp_path / "a-file" / "run"
     (tmp_path / "config.yaml").write_text(f"out: {out}\n")
     words = ["judge", "--judge", "heuristic", "--data", "sample", "--limit", "1", "--dry-run"]
-    for named in (["--out", str(out)], ["--config", str(tmp_path / "config.yaml")]):
-        assert main([*words, *named]) == 0
+    for place in (["--out", str(out)], ["--config", str(tmp_path / "config.yaml")]):
+        assert main([*words, *place]) == 0
         assert "judgments     1" in capsys.readouterr().out
     assert main([*words[:-1], "--config", str(tmp_path / "config.yaml")]) == 2
     assert f"config.yaml: --out {out}: " in capsys.readouterr().err

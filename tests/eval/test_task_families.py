@@ -15,7 +15,7 @@ from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.accept.training import JudgedRun, choose_runs
 from trajudge.eval.analysis.agreement import label_agreements
 from trajudge.eval.audit.audit import ranking, rate
-from trajudge.eval.baselines import examples_of
+from trajudge.eval.baselines import Examples
 from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.evidence import gather
@@ -123,7 +123,7 @@ def of_folds(labels: list[Annotation], _: list[Judgment]) -> object:
         Trajectory(key=each.key, raw_task_id=each.key.task_id, goal="Find it.", steps=(step,))
         for each in labels
     ]
-    return len(np.unique(examples_of(runs, {each.key: each for each in labels}).groups))
+    return len(np.unique(Examples.of(runs, {each.key: each for each in labels}, "success").groups))
 
 
 def of_changes(labels: list[Annotation], judgments: list[Judgment]) -> object:

@@ -10,16 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.commands import score, select
+from tests.commands import command, score, select
 from tests.judges.runs import mug_run
 from tests.tables import mistakes
 from trajudge.annotations import Annotation
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
-from trajudge.eval.telemetry import main
 from trajudge.judges.methods.telemetry import read_model
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
+
+train = command("run telemetry")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_cross_validates_and_writes_a_model(
 ) -> None:
     out = tmp_path / "model.json"
     words = ["--data", f"trajudge:{shop_runs}", "--seeds", "2", "--save", str(out)]
-    assert main([*words, "--target-precision", "0.8"]) == 0
+    assert train([*words, "--target-precision", "0.8"]) == 0
     lines = capsys.readouterr().out.splitlines()
     overall = next(line for line in lines if line.startswith("Overall"))
     precision = float(overall.split()[1])
@@ -88,7 +89,7 @@ def test_limits_are_exact_where_tasks_have_one_run_and_never_of_width_zero(
     ]
     write_annotations(tmp_path / "labels.jsonl", labels)
     words = ["--data", f"trajudge:{tmp_path}", "--seeds", "2", "--folds", "3"]
-    assert main([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
+    assert train([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
     overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
     low = 100 * 0.025 ** (1 / 15)  # the exact lower end at 15 of 15: one run a task
     precision = _interval(" ".join(overall.split()[1:4]))
@@ -99,7 +100,7 @@ def test_trains_on_one_split_and_applies_to_the_other(
     shop_runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--data", f"trajudge:{shop_runs}", "--seeds", "2", "--folds", "3"]
-    assert main([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
+    assert train([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
     overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
     assert overall.split()[-2:] == ["30", "15"]
 
@@ -110,7 +111,7 @@ def test_the_evaluation_is_not_lost_to_a_model_that_cannot_be_written(
 ) -> None:
     words = ["--data", f"trajudge:{shop_runs}", "--seeds", "1", "--folds", "3"]
     splits = ["--train-split", "dev", "--eval-split", "test"]
-    assert main([*words, *splits, "--save", "/dev/full"]) == 2
+    assert train([*words, *splits, "--save", "/dev/full"]) == 2
     shown = capsys.readouterr()
     assert "\nOverall" in shown.out
     assert shown.err.startswith("error: /dev/full: cannot be written (No space left")
@@ -123,7 +124,7 @@ def test_scores_on_its_own_training_runs_are_left_out_and_counted(
     """Trained on dev, judged on everything: only the test half may be scored."""
     model, data = tmp_path / "model.json", f"trajudge:{shop_runs}"
     words = ["--data", data, "--seeds", "1", "--folds", "3", "--save", str(model)]
-    assert main([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
+    assert train([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
     assert len(read_model(model).training_keys) == 30
     run = tmp_path / "run"
     judging = ["--judge", "telemetry", "--judge-option", f"model={model}", "--data", data]
@@ -149,7 +150,7 @@ def test_scores_on_its_own_training_runs_are_left_out_and_counted(
 def trained(runs: Path, folder: Path) -> tuple[Path, str]:
     """A model of the runs, and the runs as ``--data`` names them."""
     model, data = folder / "model.json", f"trajudge:{runs}"
-    assert main(["--data", data, "--seeds", "1", "--save", str(model)]) == 0
+    assert train(["--data", data, "--seeds", "1", "--save", str(model)]) == 0
     return model, data
 
 
@@ -204,7 +205,7 @@ def test_cross_fitted_verdicts_are_a_run_in_which_no_model_saw_the_task(
 ) -> None:
     out = tmp_path / "fitted"
     words = ["--data", f"trajudge:{shop_runs}", "--seeds", "1", "--target-precision", "0.8"]
-    assert main([*words, "--cross-fit", str(out)]) == 0
+    assert train([*words, "--cross-fit", str(out)]) == 0
     overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
     assert score([str(out), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["scores"]
@@ -212,7 +213,7 @@ def test_cross_fitted_verdicts_are_a_run_in_which_no_model_saw_the_task(
     assert row["judge"] == "telemetry-cross-fitted"
     assert row["n"] == 60
     assert f"{100 * row['precision']:.1f}" == overall.split()[1]
-    assert main([*words, "--cross-fit", str(out)]) == 2
+    assert train([*words, "--cross-fit", str(out)]) == 2
     assert "holds judgments already" in capsys.readouterr().err
 
 
@@ -221,14 +222,14 @@ def test_cross_fitted_verdicts_are_a_run_in_which_no_model_saw_the_task(
     --without colour => no such feature; there are steps
     --train-split dev => --train-split goes with --eval-split
     --train-split dev --eval-split dev => name two splits
-    --folds 1 => --folds is 1
+    --folds 1 => --folds 1: must be at least 2
     --folds 20 => too few to train on
     """
 )
 def test_mistakes_are_said(
     shop_runs: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--data", f"trajudge:{shop_runs}", *words]) == 2
+    assert train(["--data", f"trajudge:{shop_runs}", *words]) == 2
     assert sentence in capsys.readouterr().err
 
 
@@ -239,7 +240,7 @@ def test_real_runs_keep_the_precision_across_tasks(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     data = f"agentrewardbench-text:{real_data / 'agentrewardbench'}"
-    assert main(["--data", data, "--seeds", "2"]) == 0
+    assert train(["--data", data, "--seeds", "2"]) == 0
     overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
     assert overall.split()[-2:] == ["925", "245"]
     assert 70 < float(overall.split()[1]) < 95

@@ -43,7 +43,7 @@ WRONG_OF_JUDGMENTS: list[tuple[Callable[..., object], dict[str, object], str]] =
         "--split tset: use 'dev', 'test' or 'all', did you mean 'test'?",
     ),
     (tj.score, {"missing": "foo"}, "--missing foo: use 'negative', "),
-    (tj.compare, {"by": "agent"}, "--compare agent: use 'overall' or "),
+    (tj.compare, {"by": "agent"}, "--compare agent: use 'overall', "),
     (tj.compare, {}, "compare: the judgments are by heuristic: a comparison needs those of two"),
     (tj.select, {}, "no target: give --target-precision RATE or --max-false-positives RATE"),
     (tj.select, {"seed": True}, "--seed True: must be a number"),

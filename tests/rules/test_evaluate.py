@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.command_words import instead
+from tests.commands import rules_evaluate as main
 from tests.tables import mistakes
-from trajudge.rules.evaluate import main
 from trajudge.util.commands import OK, USAGE_ERROR
 
 

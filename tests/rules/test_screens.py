@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import rules_blind as blind
+from tests.commands import rules_evaluate as evaluate
 from tests.rules.verified.tasks import answer, page
 from tests.samples import narrow
 from tests.screens import one_screen
-from trajudge.rules.audit.blind import main as blind
-from trajudge.rules.evaluate import main as evaluate
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.runs import TaskResult, evaluation_screen, summarise
 

@@ -34,9 +34,7 @@ def inspect(config: InspectConfig) -> int:
         check_annotations(config.annotations)
     if "queues" in config.model_fields_set:
         check_queues(config.queues)
-    workspace = open_workspace(
-        config.runs, config.data, config.annotations, config.queues, search=config.search
-    )
+    workspace = open_workspace(config.runs, config.data, config.annotations, config.queues)
     serve(workspace, inspect_rooms(), config.server)
     return OK
 

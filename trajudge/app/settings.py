@@ -65,10 +65,6 @@ class InspectConfig(LabelConfig):
             "DIR",
         ),
     ] = Path("queues")
-    search: Annotated[
-        bool,
-        Option("search the whole reasoning of runs with more than 100,000 judgments, too"),
-    ] = False
     server: ServerConfig = ServerConfig()
 
 
@@ -128,7 +124,7 @@ class ReportConfig(Settings):
     score: Annotated[
         ScoreConfig,
         Only(
-            *("runs", "judgments", "no_index", "annotations", "labels_by", "split", "task_id"),
+            *("runs", "judgments", "annotations", "labels_by", "split", "task_id"),
             *("question", "missing", "protocol", "training_set", "baselines", "data"),
         ),
     ] = ScoreConfig()

@@ -125,14 +125,42 @@ GROUPS: Mapping[str, CommandGroup] = {
     "rules": CommandGroup(
         "rule-based evaluators of WebArena and WebArena Verified",
         {
-            "evaluate": Command("rules.evaluate", "evaluate recorded runs by the rules"),
-            "lint": Command("rules.audit.lint", "find weaknesses of task specifications"),
-            "mutate": Command("rules.audit.mutate", "measure false accepts and false rejects"),
-            "blind": Command("rules.audit.blind", "score agents that never see a page"),
+            "evaluate": Command(
+                "rules.commands:evaluate",
+                "evaluate recorded runs by the rules",
+                "rules.settings:EvaluateConfig",
+            ),
+            "lint": Command(
+                "rules.commands:lint",
+                "find weaknesses of task specifications",
+                "rules.settings:LintConfig",
+            ),
+            "mutate": Command(
+                "rules.commands:mutate",
+                "measure false accepts and false rejects",
+                "rules.settings:MutateConfig",
+            ),
+            "blind": Command(
+                "rules.commands:blind",
+                "score agents that never see a page",
+                "rules.settings:BlindConfig",
+            ),
             "blind-model": Command("eval.blind_model", "score a model that never sees a page"),
-            "trim": Command("rules.verified.trim", "make traces small, evaluated as before"),
-            "probe": Command("rules.verified.probe", "record a site's state before or after a run"),
-            "locators": Command("rules.locators", "read page checks in stored HTML"),
+            "trim": Command(
+                "rules.commands:trim",
+                "make traces small, evaluated as before",
+                "rules.settings:TrimConfig",
+            ),
+            "probe": Command(
+                "rules.commands:probe",
+                "record a site's state before or after a run",
+                "rules.settings:ProbeConfig",
+            ),
+            "locators": Command(
+                "rules.commands:locators",
+                "read page checks in stored HTML",
+                "rules.settings:LocatorsConfig",
+            ),
         },
     ),
     "env": CommandGroup(
@@ -228,7 +256,11 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "write trajectories in our own format",
                 "trajectories.settings:ConvertConfig",
             ),
-            "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
+            "verdicts": Command(
+                "eval.imported:import_verdicts",
+                "import published verdicts as runs",
+                "eval.store.settings:ImportConfig",
+            ),
             "sources": Command(
                 "trajectories.data_commands:show_sources",
                 "show known data sets: licences",
@@ -246,13 +278,21 @@ GROUPS: Mapping[str, CommandGroup] = {
         "recorded runs and their annotations",
         {
             "check": Command("eval.check_command", "say whether runs may be compared"),
-            "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
+            "reparse": Command(
+                "eval.analysis.reparse:reparse",
+                "parse recorded replies again, without a call",
+                "eval.store.settings:ReparseConfig",
+            ),
             "batch": Command(
                 "eval.runs.batches:carry_out",
                 "show, cancel or collect submitted batches",
                 "eval.runs.settings:BatchAction",
             ),
-            "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
+            "telemetry": Command(
+                "eval.analysis.train_telemetry:train_telemetry",
+                "train the judge that reads a run's numbers",
+                "eval.store.settings:TelemetryConfig",
+            ),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },
     ),

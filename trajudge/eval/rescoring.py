@@ -85,13 +85,7 @@ def read_sources(config: ScoreConfig) -> Source:
     """Read runs and published judgments as one, cut to the split. Raises UserError."""
     sources = read_runs(config.runs)
     if config.judgments is not None:
-        sources.append(
-            read_published_folder(
-                config.judgments,
-                with_labels=not config.annotations,
-                with_index=not config.no_index,
-            )
-        )
+        sources.append(read_published_folder(config.judgments, with_labels=not config.annotations))
     combined = combine(sources)
     if not len(combined.judgments):
         raise UserError(

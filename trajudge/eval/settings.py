@@ -82,13 +82,6 @@ class ScoreConfig(LabelConfig):
     judgments: Annotated[
         Path | None, Option("judgments in AgentRewardBench's published layout", "DIR")
     ] = None
-    no_index: Annotated[
-        bool,
-        Option(
-            "read every file of --judgments; without it what is needed of them is kept in the "
-            "user's cache and only changed files are read again"
-        ),
-    ] = False
     split: Annotated[Split, Option("of the annotations")] = "all"
     task_id: TaskIdOption = "recorded"
     question: Annotated[

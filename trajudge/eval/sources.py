@@ -30,9 +30,9 @@ from trajudge.eval.store.run_folder import (
 )
 from trajudge.eval.store.table import (
     PAYMENTS,
+    JudgmentTable,
     KeyColumns,
-    PublishedJudgments,
-    RunJudgments,
+    concatenate,
     distinct,
     joined,
     last_of_each,
@@ -69,7 +69,7 @@ class Source:
     """
 
     name: str
-    judgments: Sequence[Judgment]
+    judgments: JudgmentTable
     rewards: Mapping[TrajectoryKey, float | None]
     labels: Labels = field(default_factory=dict)
     protocols: set[str] = field(default_factory=set)
@@ -85,6 +85,9 @@ class Source:
     unfinished: list[UnfinishedRun] = field(default_factory=list)
     frames: set[SampleFrame] = field(default_factory=set)
     goals: dict[Task, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.judgments = JudgmentTable.of(self.judgments)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
@@ -111,8 +114,8 @@ def read_run(folder: Path) -> Source:
         raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     manifest = read_manifest(folder)
     judgments, repeated = read_last_judgments(folder)
-    judges = judgments.columns.judges
-    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls)
+    judges = judgments.judges
+    beside = paid_beside(folder / PAYMENTS, judgments.calls)
     shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
     return Source(
         name=str(folder),
@@ -157,15 +160,14 @@ def read_runs(folders: Sequence[Path]) -> list[Source]:
     return [read_run(folder) for folder in folders]
 
 
-def read_last_judgments(folder: Path) -> tuple[RunJudgments, list[str]]:
+def read_last_judgments(folder: Path) -> tuple[JudgmentTable, list[str]]:
     """Read a run's judgments; of those that come more than once the last counts, and a sentence
     says so. Raises UserError."""
     judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
-    last = last_of_each(judgments.columns)
+    last = last_of_each(judgments)
     if len(last) == len(judgments):
         return judgments, []
-    note = f"{folder / JUDGMENTS}: {repeated_note(judgments.columns, last)}"
-    return judgments.at(last), [note]
+    return judgments.at(last), [f"{folder / JUDGMENTS}: {repeated_note(judgments, last)}"]
 
 
 def recorded_policies(spec: object) -> set[str]:
@@ -180,36 +182,10 @@ def policy_name(policies: set[str]) -> str:
     return ", ".join(sorted(name.partition("/")[2] for name in policies))
 
 
-def judgments_of(
-    judgments: Sequence[Judgment], keys: Collection[TrajectoryKey]
-) -> Sequence[Judgment]:
-    """Keep the judgments of these trajectories; those of runs' files are not read."""
-    if not isinstance(judgments, RunJudgments | PublishedJudgments):
-        return [j for j in judgments if j.key in keys]
-    return judgments.at(places_among(judgments.columns.keys, KeyColumns.of(keys)) >= 0)
-
-
-def _judges(judgments: Sequence[Judgment]) -> set[str]:
-    if isinstance(judgments, RunJudgments | PublishedJudgments):
-        return set(judgments.columns.judges)
-    return {j.judge for j in judgments}
-
-
-def _behind_each_other(
-    parts: Sequence[Sequence[Judgment]], names: Sequence[Mapping[str, str]]
-) -> Sequence[Judgment]:
-    """Put the judgments of all sources behind each other, under the names of their judges there."""
-    of_runs = [part for part in parts if isinstance(part, RunJudgments)]
-    if of_runs and len(of_runs) == len(parts):
-        *others, last = [part.renamed(new) for part, new in zip(of_runs, names, strict=True)]
-        return last.behind(others)
-    if len(parts) == 1:
-        return parts[0]
-    return [
-        j if new[j.judge] == j.judge else j.model_copy(update={"judge": new[j.judge]})
-        for part, new in zip(parts, names, strict=True)
-        for j in part
-    ]
+def judgments_of(judgments: Iterable[Judgment], keys: Collection[TrajectoryKey]) -> JudgmentTable:
+    """Keep the judgments of these trajectories."""
+    table = JudgmentTable.of(judgments)
+    return table.at(places_among(table.keys, KeyColumns.of(keys)) >= 0)
 
 
 def representation_name(shown: tuple[bool, bool]) -> str:
@@ -223,7 +199,7 @@ def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
     What several runs hold of a judge with the same settings, on different trajectories, is one
     judge's, under its own name.
     """
-    renamed = names_apart([(source.name, _judges(source.judgments)) for source in sources])
+    renamed = names_apart([(source.name, source.judgments.judges) for source in sources])
     for judge in {judge for names in renamed for judge, name in names.items() if name != judge}:
         its_own = [place for place, names in enumerate(renamed) if judge in names]
         settings = {sources[place].configurations.get(judge) for place in its_own}
@@ -242,11 +218,8 @@ def are_parts(settings: Collection[str | None], parts: Iterable[KeyColumns]) -> 
     return len(distinct(joined(keys))[0]) == sum(len(distinct(each)[0]) for each in keys)
 
 
-def _keys(judgments: Sequence[Judgment], judge: str) -> KeyColumns:
-    if isinstance(judgments, RunJudgments | PublishedJudgments):
-        columns = judgments.columns
-        return columns.keys.at(columns.judge == columns.judges.index(judge))
-    return KeyColumns.of(j.key for j in judgments if j.judge == judge)
+def _keys(judgments: JudgmentTable, judge: str) -> KeyColumns:
+    return judgments.keys.at(judgments.of_judge(judge))
 
 
 def names_apart(places: Sequence[tuple[str, Collection[str]]]) -> list[dict[str, str]]:
@@ -263,9 +236,9 @@ def combine(sources: Sequence[Source]) -> Source:
     """Combine all sources into one. A judge that several of them have is named as ``judge_names``
     says; of several labels of one trajectory the last counts."""
     rewards = known_rewards([source.rewards for source in sources])
-    whole = Source("", [], rewards, _labels(sources))
     renamed = judge_names(sources)
-    whole.judgments = _behind_each_other([source.judgments for source in sources], renamed)
+    parts = [s.judgments.renamed(names) for s, names in zip(sources, renamed, strict=True)]
+    whole = Source("", concatenate(parts), rewards, _labels(sources))
     for source, names in zip(sources, renamed, strict=True):
         whole.representations |= {
             names[judge]: shown for judge, shown in source.representations.items()

@@ -24,6 +24,7 @@ from trajudge.eval.scoring import records
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.settings import ScoreConfig, Split
 from trajudge.eval.store.labels import refuse_conflicts
+from trajudge.eval.store.table import JudgmentTable
 from trajudge.face.calls import check_keywords, one_or_several
 from trajudge.face.data import read_labels, read_trajectories
 from trajudge.judges.model import Judgment, Status
@@ -356,7 +357,7 @@ def _source(
     refuse_repeated(_folders(given))
     read = [
         *(sources.read_run(Path(one)) for one in given if isinstance(one, str | Path)),
-        *([sources.Source("given", single, {})] if single else []),
+        *([sources.Source("given", JudgmentTable.of(single), {})] if single else []),
     ]
     ours = [one for one in given if isinstance(one, Judgments)]
     whole = sources.combine([*(one._source for one in ours), *read])

@@ -3,7 +3,7 @@ class."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,6 @@ from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_utf8
 from trajudge.util.validation import refused_value
-
-
-def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
-    """Parse options of a judge from ``NAME=VALUE`` on a command line. Raises UserError, also for
-    two values of a name."""
-    given: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise UserError(f"{flag} {word}: write it as NAME=VALUE")
-        if (earlier := given.setdefault(name.replace("-", "_"), value)) != value:
-            raise UserError(
-                f"{flag} {name} is given twice, as {earlier!r} and {value!r}: leave one out"
-            )
-    return given
 
 
 def read_json(option: str, path: Path, wanted: str) -> Any:

@@ -6,7 +6,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -17,12 +16,12 @@ import msgspec
 from trajudge.rules import webarena
 from trajudge.rules.dialects import Dialect, detected, dialect
 from trajudge.rules.output import write_json
+from trajudge.rules.settings import EvaluateConfig
 from trajudge.rules.values import Mode
 from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import given_hosts
 from trajudge.rules.verified.runs import (
-    SECONDS,
     Batch,
     Summary,
     TaskResult,
@@ -52,31 +51,6 @@ _VERIFIED_ONLY = ("require_activity", "probes", "steps", "workers", "seconds")
 _FOLDER_ONLY = ("probes", "steps", "workers", "seconds")
 
 
-@dataclass(frozen=True)
-class EvaluateConfig:
-    """Which runs of which tasks are evaluated, and how.
-
-    ``dialect`` and ``mode`` are by default those of the task file, ``out`` lies below
-    ``evaluated/``; ``task`` and ``subset`` choose tasks, ``sites`` and ``site`` give the sites'
-    addresses; ``seconds`` limit one run.
-    """
-
-    tasks: Path
-    runs: Path
-    dialect: str | None = None
-    mode: str | None = None
-    out: Path | None = None
-    task: Sequence[str] = ()
-    subset: str | None = None
-    sites: Path | None = None
-    site: Sequence[str] = ()
-    require_activity: bool = False
-    probes: Path | None = None
-    steps: Path | None = None
-    workers: int = 1
-    seconds: float = SECONDS
-
-
 class Evaluation(NamedTuple):
     """The results of all runs, their summary, and the tasks by id where they are Verified's."""
 
@@ -91,8 +65,6 @@ def evaluate_runs(config: EvaluateConfig) -> Evaluation:
     A run that cannot be judged stops no other. What the rules leave unknown for want of evidence is
     a result like any other. Raises UserError for tasks, runs or options that cannot be used.
     """
-    if config.workers < 1 or config.seconds <= 0:
-        raise UserError("--workers and --seconds must be positive: leave them out for the defaults")
     row = dialect(config.dialect) if config.dialect else detected(config.tasks)
     mode = _mode(config, row)
     start = time.perf_counter()
@@ -160,7 +132,7 @@ def write_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> str:
 def _refuse(config: EvaluateConfig, names: Iterable[str], reason: str) -> None:
     """Raise UserError for an option that was given and has no meaning."""
     for name in names:
-        if getattr(config, name) != getattr(EvaluateConfig, name):
+        if getattr(config, name) != EvaluateConfig.model_fields[name].default:
             raise UserError(f"--{name.replace('_', '-')}: {reason}: leave it out")
 
 

@@ -32,6 +32,8 @@ WIDE_CHARS = 300_000
 
 PATTERN_CHARS = 10_000
 PATTERN_SECONDS = 0.25
+
+RUN_SECONDS = 60.0  # that the evaluation of one run may take, by default
 """Seconds of the processor: a busy machine makes no pattern slow."""
 
 SLOW_TRIES = 4

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import get_args
 
+from trajudge.rules.settings import DialectName
 from trajudge.util.commands import OptionAdder, Parser
 
-# As rules.dialects.DIALECTS, which --help does not wait for; a test compares them.
-DIALECT_NAMES = ("webarena", "webchorearena", "visualwebarena", "webarena-lite", "verified", "real")
+DIALECT_NAMES = get_args(DialectName)
 
 
 def rules_parser(name: str, purpose: str, exit_codes: str) -> Parser:
@@ -23,16 +24,4 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     add.choice("--dialect", DIALECT_NAMES, "dialect of the tasks (default: recognised)")
     add.value(
         "--mode", "MODE", "Verified: sound, release-1.2.3; WebArena: original (default: the first)"
-    )
-
-
-def add_site_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--sites`` and ``--site``."""
-    add = OptionAdder(parser)
-    add.file("--sites", "the sites' addresses, as the package has them")
-    add.repeated(
-        "--site",
-        "SITE=URL",
-        "one site's address (default: the page's on the benchmark's own port for the site)",
-        default=[],
     )

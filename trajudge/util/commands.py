@@ -316,15 +316,9 @@ LARGEST = 2**63 - 1  # what a run's manifest can hold
 # More is a slip, and would fit in no machine's memory.
 MOST_SAMPLES = 10_000
 
-MOST_WORKERS = 1_000
-
 MOST_CASES = 10_000
 
-MOST_ATTEMPTS = 1_000
-
 MOST_PAGE_LOADS = 10_000  # of a task, that a fault plan may count on
-
-_ANOTHER_SEED = ": for more, run again with another --seed"
 
 
 def count(text: str) -> int:
@@ -345,72 +339,6 @@ def _from(least: int, text: str) -> int:
         if value >= least:
             return value
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
-
-
-def samples(text: str) -> int:
-    """Read a number of judgments of each trajectory."""
-    return _up_to(MOST_SAMPLES, text)
-
-
-def workers(text: str) -> int:
-    """Read a number of processes, or browsers, at once."""
-    return _up_to(MOST_WORKERS, text)
-
-
-def case_count(text: str) -> int:
-    """Read a number of generated cases."""
-    return _up_to(MOST_CASES, text, _ANOTHER_SEED)
-
-
-def attempt_count(text: str) -> int:
-    """Read a number of runs of each case."""
-    return _up_to(MOST_ATTEMPTS, text, _ANOTHER_SEED)
-
-
-def goal_count(text: str) -> int:
-    """Read a number of other goals of a task."""
-    return _up_to(MOST_CASES, text)
-
-
-def _up_to(most: int, text: str, mend: str = "") -> int:
-    if (value := count(text)) > most:
-        raise argparse.ArgumentTypeError(f"{text!r} is more than {most:,}{mend}")
-    return value
-
-
-def port(text: str) -> int:
-    """Read a port to listen on; 0 is any."""
-    return _port_from(0, text)
-
-
-def open_port(text: str) -> int:
-    """Read a port at which another program listens."""
-    return _port_from(1, text)
-
-
-def _port_from(least: int, text: str) -> int:
-    with suppress(ValueError):
-        if least <= (value := int(text)) <= HIGHEST_PORT:
-            return value
-    raise argparse.ArgumentTypeError(
-        f"{text!r} is no port: the lowest is {least}, the highest port is {HIGHEST_PORT}"
-    )
-
-
-def amount(text: str) -> float:
-    """Read a finite number of at least 0."""
-    with suppress(ValueError):
-        if 0 <= (value := float(text)) < float("inf"):
-            return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
-
-
-def positive(text: str) -> float:
-    """Read a finite number above 0."""
-    with suppress(ValueError):
-        if 0 < (value := float(text)) < float("inf"):
-            return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
 
 
 class OptionAdder(NamedTuple):

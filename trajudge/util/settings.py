@@ -266,6 +266,7 @@ def add_option(group: Any, one: Setting, default: Any = SUPPRESS) -> None:
         details |= several if one.option.several else {"action": "append"}
     if isinstance(one.option, Output):
         details["action"] = OutputAction
+    details["required"] = one.info.is_required()
     group.add_argument(one.flag, dest=one.name, **details)
 
 
@@ -273,7 +274,11 @@ def parse(kind: type[S], prog: str, argv: Sequence[str]) -> S:
     """Read a command's settings from its words, and from ``--config`` what they do not name.
     Raises UserError."""
     kind.prepare(argv)
-    given = vars(parser_of(kind, prog).parse_args(argv))
+    parser = parser_of(kind, prog)
+    if any(word.partition("=")[0] == "--config" for word in argv):
+        for action in parser._actions:  # the file may name what is required
+            action.required = action.required and not action.option_strings
+    given = vars(parser.parse_args(argv))
     file = given.pop("config", None)
     read = _read_config(Path(file), kind, prog) if file else {}
     try:

@@ -1,14 +1,9 @@
-"""Where values stand in replies, steps that texts speak of, and what the ledger knows of calls."""
+"""Where values stand in replies, and steps that texts speak of."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import orjson
 import pytest
 
-from tests.eval.cases import call
-from trajudge.app.judgments.ledger import CallTime, call_times
 from trajudge.app.judgments.replies import reply_marks, with_steps
 
 
@@ -41,18 +36,3 @@ def test_references_to_steps() -> None:
         ("step 2", 2), ("Steps 3", 3), ("5", 5)
     ]  # fmt: skip
     assert "".join(part.text for part in parts) == "In step 2 and Steps 3-5, not step 99."
-
-
-def test_the_ledger_tells_the_call_that_was_made(tmp_path: Path) -> None:
-    first, second = call().model_copy(update={"request": "a" * 64}), call()
-    lines = [
-        {"request": "a" * 64, "seconds": 0.0, "cached": True},
-        {"request": "b" * 64, "seconds": 9.0, "cached": False},
-        {"request": "a" * 64, "seconds": 2.5, "cached": False},
-    ]
-    (tmp_path / "calls.jsonl").write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
-    assert call_times(tmp_path, [first, second]) == [CallTime(2.5, False), None]
-    (tmp_path / "calls.jsonl").write_bytes(orjson.dumps(lines[0]) + b'\n{"request":"a')
-    assert call_times(tmp_path, [first]) == [CallTime(0.0, True)]
-    (tmp_path / "calls.jsonl").write_bytes(b"")
-    assert call_times(tmp_path, [first]) == call_times(tmp_path / "absent", [first]) == [None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     MANIFEST,
     REWARDS,
-    OfficialReward,
     copy_run,
     judgment_line,
     read_judgments,
@@ -58,9 +58,9 @@ def test_rewards_are_written_as_their_records_are(
     folder = tmp_path_factory.mktemp("run")
     write_rewards(folder, rewards)
     ordered = sorted(rewards.items(), key=lambda entry: entry[0].order)
-    records = [OfficialReward(key=key, official_reward=reward) for key, reward in ordered]
-    written = "".join(f"{record.model_dump_json()}\n" for record in records)
-    assert (folder / REWARDS).read_bytes() == written.encode()
+    lines = [*map(orjson.loads, (folder / REWARDS).read_bytes().splitlines())]
+    assert lines == [{"key": vars(key), "official_reward": reward} for key, reward in ordered]
+    assert read_rewards(folder) == rewards
 
 
 def test_a_copied_run_is_scored_and_reported_as_the_run_is(tmp_path: Path) -> None:
@@ -105,8 +105,6 @@ def test_a_line_is_what_pydantic_writes_without_what_tells_of_the_execution(
         }
     )
     left_out: dict[str, Any] = {"calls": {"__all__": {"seconds", "cached"}}, "record": True}
-    left_out |= dict.fromkeys(("failure_step", "failure_type"), True)
-    left_out |= {"process": True} if process is None else {}
     assert judgment_line(made) == made.model_dump_json(exclude=left_out).encode() + b"\n"
 
 
@@ -138,9 +136,7 @@ def test_a_reward_that_is_no_finite_number_is_named(tmp_path: Path, written: str
     write_rewards(tmp_path, {key(1): 0.5})
     path = tmp_path / "rewards.jsonl"
     path.write_text(path.read_text().replace("0.5", written))
-    with pytest.raises(
-        UserError, match=r"rewards\.jsonl, line 1: official_reward is (-?inf|nan|1000)"
-    ):
+    with pytest.raises(UserError, match=r"rewards\.jsonl, line 1: .*mend the line"):
         read_rewards(tmp_path)
 
 
@@ -151,13 +147,3 @@ def test_a_folder_that_is_no_run_is_a_mistake(tmp_path: Path) -> None:
         (tmp_path / MANIFEST).write_text(content)
         with pytest.raises(UserError, match="give the folder of a run"):
             read_manifest(tmp_path)
-
-
-def test_a_judgment_without_a_process_has_the_line_of_before() -> None:
-    line = judgment_line(said(1, True))
-    assert b"process" not in line
-    assert b"failure_" not in line
-    told = said(1, True, process=False, failure_step=2, failure_type="stale")
-    assert judgment_line(told).endswith(
-        b'"process":false,"failure_step":2,"failure_type":"stale"}\n'
-    )

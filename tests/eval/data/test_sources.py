@@ -64,16 +64,15 @@ def test_the_last_of_repeated_judgments_counts_and_contradictions_are_told_of(
     ) in told
 
 
-@pytest.mark.parametrize("with_index", [False, True])
 def test_a_broken_file_is_named_however_often_the_folder_is_read(
-    tmp_path: Path, with_index: bool
+    tmp_path: Path,
 ) -> None:
     for task in (1, 2, 3):
         put(tmp_path, "a", f"webarena.{task}", True, 1.0)
     broken = tmp_path / "judgments" / "webarena" / "agent" / "a" / "webarena.2.json"
     broken.write_bytes(broken.read_bytes()[:40])
     for _ in range(2):
-        source = read_published_folder(tmp_path, with_labels=False, with_index=with_index)
+        source = read_published_folder(tmp_path, with_labels=False)
         (note,) = source.notes
         assert "1 file of a cannot be read" in note
         assert f"{broken}: cannot be read: " in note
@@ -95,7 +94,7 @@ def test_judges_are_compared_benchmark_by_benchmark_where_asked(
             label = "Successful" if right else "Unsuccessful"
             rows.append(f"A,{benchmark},{benchmark}.{task},agent,{label},No,Unsure,No")
     (tmp_path / "annotations.csv").write_text("\n".join(rows) + "\n")
-    words = ["--judgments", str(tmp_path), "--no-index", "--json"]
+    words = ["--judgments", str(tmp_path), "--json"]
     found = []
     for more in ([], ["--compare", "benchmark"]):
         assert main([*words, *more]) == 0

@@ -100,11 +100,13 @@ def test_a_filter_of_the_table_keeps_the_frame(
     assert wrong
     assert build(run, tmp_path / "queue", "--filter", "wrong:fp") == 0
     assert {*open_frame(tmp_path / "queue").keys} == wrong
+    assert build(run, tmp_path / "long", "--filter", "wrong:fp steps>0") == 0
+    assert {*open_frame(tmp_path / "long").keys} == wrong
     capsys.readouterr()
     for text, sentence in (
         ("wrong:all", "use one of fp, fn, any"),
         ("judge:nobody", "keeps no trajectory"),
-        ("steps>1", "are not read yet"),
+        ("steps>1000", "keeps no trajectory"),
     ):
         assert build(run, tmp_path / "other", "--filter", text) == 2
         assert sentence in capsys.readouterr().err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.data.published.test_index import ANNOTATIONS, put
+from tests.eval.data.published_files import ANNOTATIONS, put
 from tests.eval.scoring.test_protocol import BENCHMARK_IDS, JUDGES
 from trajudge.eval.leaderboard.__main__ import main
 from trajudge.eval.leaderboard.board import read_result_arrays

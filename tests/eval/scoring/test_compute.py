@@ -218,7 +218,7 @@ def test_the_rule_based_row_on_the_stored_test_trajectories(arb: Path) -> None:
         for k, v in primary_labels(open_annotations(f"agentrewardbench:{arb}")).items()
         if v.split == "test"
     }
-    rewards = {p.judgment.key: p.official_reward for p in read_published(arb)}
+    rewards = {p.key: p.official_reward for p in read_published(arb)}
     judgments = [
         Judgment(key=k, judge="rule-based", status=Status.OK, success=(reward or 0) > 0.5)
         for k, reward in rewards.items()

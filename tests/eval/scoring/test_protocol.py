@@ -137,7 +137,7 @@ def test_published_success_rates_of_expert_and_judge(arb: Path, judge: str) -> N
 def test_published_rule_based_rates_agree_with_the_stored_rewards(arb: Path) -> None:
     """Exact where every reward is stored; elsewhere between what the others could make of it."""
     labels = primary_labels(open_annotations(f"agentrewardbench:{arb}"))
-    rewards = {p.judgment.key: p.official_reward for p in read_published(arb)}
+    rewards = {p.key: p.official_reward for p in read_published(arb)}
     complete = cells = 0
     with (arb / "published" / "webjudge-7b" / "success_rates_test.csv").open() as file:
         for row in csv.DictReader(file):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.commands import rules_blind as main
 from tests.rules.files import tasks_file
 from tests.tables import mistakes, one_sentence
 from trajudge.rules.audit.agents import (
@@ -24,7 +25,6 @@ from trajudge.rules.audit.agents import (
     quoted,
     recorded,
 )
-from trajudge.rules.audit.blind import main
 from trajudge.rules.audit.scoring import blind_scores, union
 from trajudge.rules.audit.suites import suite
 from trajudge.rules.dialects import DIALECTS

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.commands import rules_lint as main
 from tests.rules.files import tasks_file
 from tests.samples import narrow
 from tests.tables import one_sentence
-from trajudge.rules.audit.lint import main
 
 RECORDS = [
     {

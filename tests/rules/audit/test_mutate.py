@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.commands import rules_mutate as main
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
 from tests.samples import narrow
 from tests.tables import mistakes
-from trajudge.rules.audit.mutate import main
 from trajudge.rules.verified.dataset import task_record
 from trajudge.util.commands import OK, USAGE_ERROR
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from trajudge.rules.audit.suites import open_tasks, suite
 from trajudge.rules.dialects import DIALECTS, detected, dialect
-from trajudge.rules.options import DIALECT_NAMES
+from trajudge.rules.settings import DialectName
 from trajudge.rules.verdict import Outcome
 from trajudge.util.errors import UserError
 
@@ -91,7 +91,7 @@ def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
 
 
 def test_a_dialect_must_exist() -> None:
-    assert tuple(DIALECTS) == DIALECT_NAMES
+    assert tuple(DIALECTS) == get_args(DialectName)
     with pytest.raises(UserError, match="no dialect 'x'"):
         dialect("x")
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.commands import rules_blind as blind
+from tests.commands import rules_lint as lint
 from tests.screens import on_one_line
 from trajudge.rules.audit.agents import TEXT_AGENTS
-from trajudge.rules.audit.blind import main as blind
-from trajudge.rules.audit.lint import main as lint
 from trajudge.rules.webarena import load_tasks
 
 pytestmark = pytest.mark.real_data

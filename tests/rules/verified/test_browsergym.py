@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.commands import rules_evaluate as main
 from tests.conftest import missing
 from tests.rules.har.recordings import Requests, shop
 from tests.rules.verified.tasks import answer, mutation, task
-from trajudge.rules.evaluate import main
 from trajudge.rules.verified import register_browsergym
 from trajudge.rules.verified.browsergym import (
     PREFIX,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.commands import rules_evaluate as evaluate
+from tests.commands import rules_probe as record
 from tests.rules.verified.tasks import answer, page
-from trajudge.rules.evaluate import main as evaluate
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.probe import main as record
 from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 
 TASK = {

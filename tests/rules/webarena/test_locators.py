@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from trajudge.rules.locators import main
+from tests.commands import rules_locators as main
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.webarena import Run, StoredPage, Task, Trace, WebArenaEvaluator, load_runs
 

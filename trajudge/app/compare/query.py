@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import orjson
+import numpy as np
 
 from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.server.links import address
-from trajudge.eval.store.queries import Clause, Filter
+from trajudge.eval.store.filters import Filter, JudgmentView
+from trajudge.stats.intervals import Bools, Ints
 
 PRESETS = {
     "": "all trajectories",
@@ -19,13 +20,28 @@ PRESETS = {
     "ab": "A right, B wrong",
     "unstable": "a judge unstable over its samples",
 }
-_CONDITIONS = {
-    "wrong": "t.expert in (0, 1) and t.yes + t.no > 1 and t.failed = 0 "
-    "and iif(t.expert = 0, t.no, t.yes) = 0",
-    "differs": "t.yes + t.no > 1 and min(t.yes, t.no) = 1",
-    "rule": "t.rule in (0, 1) and t.expert in (0, 1) and t.rule <> t.expert",
-    "unstable": "exists (select 1 from judgment j where j.trajectory = t.id and j.status = 'ok' "
-    "group by j.judge having min(j.success) <> max(j.success))",
+
+
+def _wrong(view: JudgmentView) -> Bools:
+    yes, no, failed = view.votes
+    right = np.where(view.expert == 0, no, yes)
+    return np.asarray((view.expert >= 0) & (yes + no > 1) & (failed == 0) & (right == 0))
+
+
+def _differs(view: JudgmentView) -> Bools:
+    yes, no, _ = view.votes
+    return np.asarray((yes + no > 1) & (np.minimum(yes, no) == 1))
+
+
+def _by_rule(view: JudgmentView) -> Bools:
+    return np.asarray((view.rule >= 0) & (view.expert >= 0) & (view.rule != view.expert))
+
+
+_CONDITIONS: dict[str, Callable[[JudgmentView], Bools]] = {
+    "wrong": _wrong,
+    "differs": _differs,
+    "rule": _by_rule,
+    "unstable": lambda view: view.unstable,
 }
 
 
@@ -55,16 +71,15 @@ class CompareQuery(NamedTuple):
         }
         return address("compare", **{**kept, **changes})
 
-    def clause(self, only_first: Sequence[int]) -> Clause:
-        """Make the condition of the filter and the preset on ``trajectory t``; ``only_first`` are
-        the numbers of those on which only the first judge was right."""
-        clause = self.chosen.trajectories()
+    def trajectories(self, view: JudgmentView, only_first: Ints) -> Bools:
+        """Return the trajectories that filter and preset keep, (T,); ``only_first`` are the places
+        of those on which only the first judge was right."""
+        kept = self.chosen.trajectories(view)
         if self.preset == "ab":
-            among = "t.id in (select value from json_each(?))"
-            numbers = orjson.dumps(only_first).decode()
-            return Clause(f"({clause.sql}) and {among}", (*clause.parameters, numbers))
-        extra = _CONDITIONS.get(self.preset)
-        return Clause(f"({clause.sql}) and {extra}", clause.parameters) if extra else clause
+            kept &= np.isin(np.arange(len(kept)), only_first)
+        elif self.preset:
+            kept &= _CONDITIONS[self.preset](view)
+        return kept
 
 
 def read_compare(values: Mapping[str, str], runs: list[str]) -> CompareQuery:

@@ -13,7 +13,7 @@ from trajudge.app.server.pages import json_page, page, wants_json
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.server.workspace import workspace_of
-from trajudge.eval.store.queries import FIELDS
+from trajudge.eval.store.filters import FIELDS
 
 
 def routes() -> list[Route]:

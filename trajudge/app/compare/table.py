@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
 from trajudge.app.compare.paired_judges import PairedJudges, PairedTables
@@ -12,8 +13,11 @@ from trajudge.app.compare.query import CompareQuery
 from trajudge.app.judgments.replies import TextPart, with_steps
 from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.problems import PageError
-from trajudge.app.server.workspace import Workspace
-from trajudge.judges.model import Judgment
+from trajudge.app.server.workspace import CombinedRuns, Workspace
+from trajudge.eval.store.filters import MISTAKES, UNSURE, JudgmentView, truth
+from trajudge.eval.store.table import KeyColumns, places_among
+from trajudge.judges.model import Judgment, Status
+from trajudge.stats.intervals import Ints
 from trajudge.trajectories.model import TrajectoryKey
 
 PAGE = 50
@@ -21,11 +25,11 @@ MOST_JUDGES = 12
 
 
 class ComparedCell(NamedTuple):
-    """What a judge said: ``success`` 1, 0 or None, of ``samples`` the strict majority; ``wrong``
+    """What a judge said: ``success``, of ``samples`` the strict majority; ``wrong``
     names the mistake, "" for none; ``evidence`` is a letter, the same for what was shown alike."""
 
     id: int
-    success: int | None
+    success: bool | None
     status: str
     score: float | None
     samples: int
@@ -39,9 +43,8 @@ class ComparedRow(NamedTuple):
 
     id: int
     key: TrajectoryKey
-    goal: str
-    expert: int | None
-    rule: int | None
+    expert: bool | str | None
+    rule: bool | None
     cells: tuple[ComparedCell | None, ...]
     same: bool | None
 
@@ -88,20 +91,25 @@ def compare(workspace: Workspace, query: CompareQuery, tables: PairedTables) -> 
     """Read a page of the comparison, its table of two among ``tables``. Raises PageError 404 for a
     run that is not there, UserError for one that cannot be read."""
     combined = workspace.combined(query.runs)
-    with combined.reading() as connection:
-        names = [
-            row[0] for row in connection.execute("select distinct judge from judgment order by 1")
-        ]
-        query = _with_two(query, names)
-        manifests = [workspace.run(name).manifest for name in combined.runs]
-        comparable = query.second and not query.problem
-        paired = tables.of(connection, query, manifests) if comparable else None
-        shown, total, after = _trajectories(connection, query, paired)
-        judges = names[:MOST_JUDGES]
-        rows = tuple(_rows(connection, workspace, combined.runs, shown, judges))
-        panel = _panel(connection, workspace, combined.runs, query.show)
+    view = combined.view
+    names = sorted(view.judgments.judges)
+    query = _with_two(query, names)
+    manifests = [workspace.run(name).manifest for name in combined.runs]
+    comparable = query.second and not query.problem
+    paired = tables.of(view, query, manifests) if comparable else None
+    kept = _trajectories(view, query, paired)
+    behind = kept[kept > query.after]
+    shown, judges = behind[:PAGE].tolist(), names[:MOST_JUDGES]
     return ComparedJudges(
-        query, combined.runs, tuple(judges), tuple(names), total, rows, after, paired, panel
+        query=query,
+        runs=combined.runs,
+        judges=tuple(judges),
+        every_judge=tuple(names),
+        total=len(kept),
+        rows=tuple(_rows(workspace, combined, shown, judges)),
+        after=shown[-1] if len(behind) > PAGE else None,
+        paired=paired,
+        panel=_panel(workspace, combined, query.show),
     )
 
 
@@ -113,97 +121,81 @@ def _with_two(query: CompareQuery, names: Sequence[str]) -> CompareQuery:
     return query._replace(first=first, second=second)
 
 
-def _trajectories(
-    connection: sqlite3.Connection, query: CompareQuery, paired: PairedJudges | None
-) -> tuple[list[sqlite3.Row], int, int | None]:
+def _trajectories(view: JudgmentView, query: CompareQuery, paired: PairedJudges | None) -> Ints:
+    """Return the places of the trajectories that the query keeps."""
     if query.problem:
-        return [], 0, None
-    clause = query.clause(paired.only_first if paired else ())
-    count = f"select count(*) from trajectory t where {clause.sql}"  # noqa: S608 - values are bound
-    (total,) = connection.execute(count, clause.parameters).fetchone()
-    chosen = f"select t.* from trajectory t where ({clause.sql}) and t.id > ? order by t.id limit ?"  # noqa: S608
-    rows = connection.execute(chosen, (*clause.parameters, query.after, PAGE + 1)).fetchall()
-    return rows[:PAGE], int(total), int(rows[PAGE - 1]["id"]) if len(rows) > PAGE else None
+        return np.empty(0, dtype=np.int64)
+    only_first = paired.only_first if paired else np.empty(0, dtype=np.int64)
+    return np.flatnonzero(query.trajectories(view, only_first))
 
 
 def _rows(
-    connection: sqlite3.Connection,
-    workspace: Workspace,
-    runs: Sequence[str],
-    shown: Sequence[sqlite3.Row],
-    judges: Sequence[str],
+    workspace: Workspace, combined: CombinedRuns, places: Sequence[int], judges: Sequence[str]
 ) -> Iterator[ComparedRow]:
-    evidence = {name: shown_to(workspace.run(name).manifest) for name in runs} if shown else {}
-    for row in shown:
-        samples: dict[str, list[sqlite3.Row]] = {}
-        for each in connection.execute(
-            "select id, run, place, judge, status, success, score from judgment "
-            "where trajectory = ? order by judge, sample",
-            (row["id"],),
-        ):
-            samples.setdefault(each["judge"], []).append(each)
-        hashes = [
-            _hash(workspace, runs, evidence, samples[judge][0]) if judge in samples else None
-            for judge in judges
-        ]
+    view = combined.view
+    shown = {name: shown_to(workspace.run(name).manifest) for name in combined.runs if places}
+    # Of each trajectory the rows, by judge and sample.
+    order = np.lexsort((view.judgments.sample, view.judgments.judge, view.trajectory))
+    starts = np.searchsorted(view.trajectory[order], [*places, *(place + 1 for place in places)])
+    for at, place in enumerate(places):
+        rows = order[starts[at] : starts[at + len(places)]]
+        samples = {name: rows[view.judgments.of_judge(name)[rows]].tolist() for name in judges}
+        hashes = []
+        for name in judges:
+            run = combined.place(samples[name][0])[0] if samples[name] else ""
+            hashes.append(
+                evidence_hash(shown[run], view.judgments[samples[name][0]])
+                if run and shown[run] is not None
+                else None
+            )
         marks = letters(hashes)
-        there = [each for each, judge in zip(hashes, judges, strict=True) if judge in samples]
+        there = [each for each, name in zip(hashes, judges, strict=True) if samples[name]]
+        expert = int(view.expert[place])
         yield ComparedRow(
-            id=row["id"],
-            key=TrajectoryKey(**{name: row[name] for name in TrajectoryKey.model_fields}),
-            goal=row["goal"] or "",
-            expert=row["expert"],
-            rule=row["rule"],
+            id=place,
+            key=view.keys.key(place),
+            expert="unsure" if expert == UNSURE else truth(expert),
+            rule=truth(view.rule[place]),
             cells=tuple(
-                _cell(samples[judge], mark, row["expert"]) if judge in samples else None
-                for judge, mark in zip(judges, marks, strict=True)
+                _cell(view, samples[name], mark, truth(expert)) if samples[name] else None
+                for name, mark in zip(judges, marks, strict=True)
             ),
             same=None if None in there or len(there) < 2 else len(set(there)) == 1,
         )
 
 
-def _hash(
-    workspace: Workspace, runs: Sequence[str], evidence: dict[str, str | None], row: sqlite3.Row
-) -> str | None:
-    name = runs[row["run"]]
-    if evidence[name] is None:
-        return None
-    return evidence_hash(evidence[name], workspace.run(name).judgment(row["place"]))
-
-
-def _cell(samples: Sequence[sqlite3.Row], evidence: str, expert: int | None) -> ComparedCell:
-    answers = [each["success"] for each in samples if each["status"] == "ok"]
-    votes = [vote for vote in answers if vote is not None]
-    success = int(2 * sum(votes) > len(votes)) if votes else None
+def _cell(
+    view: JudgmentView, samples: Sequence[int], evidence: str, expert: bool | None
+) -> ComparedCell:
+    judgments = [view.judgments[row] for row in samples]
+    votes = [j.success for j in judgments if j.status is Status.OK and j.success is not None]
+    success = 2 * sum(votes) > len(votes) if votes else None
     wrong = ""
-    if success is not None and expert in (0, 1) and success != expert:
-        wrong = "false positive" if success else "false negative"
-    first = next((each for each in samples if each["success"] == success), samples[0])
+    if success is not None and expert is not None and success != expert:
+        wrong = MISTAKES[1 if success else 2]
+    at = next((at for at, each in enumerate(judgments) if each.success == success), 0)
     return ComparedCell(
-        id=first["id"],
+        id=samples[at],
         success=success,
-        status="" if success is not None else first["status"],
-        score=first["score"],
+        status="" if success is not None else str(judgments[at].status),
+        score=judgments[at].score,
         samples=len(samples),
         wrong=wrong,
         evidence=evidence,
     )
 
 
-def _panel(
-    connection: sqlite3.Connection, workspace: Workspace, runs: Sequence[str], number: int
-) -> SidePanel | None:
+def _panel(workspace: Workspace, combined: CombinedRuns, number: int) -> SidePanel | None:
     if number < 0:
         return None
-    row = connection.execute(
-        "select j.run, j.place, t.steps from judgment j join trajectory t on t.id = j.trajectory "
-        "where j.id = ?",
-        (number,),
-    ).fetchone()
-    if row is None:
+    view = combined.view
+    if number >= len(view.judgments):
         raise PageError(404, "There is no such judgment in these runs: open the comparison again.")
-    name = runs[row["run"]]
-    judgment = workspace.run(name).judgment(row["place"])
+    judgment = view.judgments[number]
+    run, place = combined.place(number)
+    own = workspace.run(run).view()
+    steps = own.steps[int(places_among(KeyColumns.of([judgment.key]), own.keys)[0])]
     # Where the number of steps is not known, all that can be one leads to the trajectory.
-    parts = with_steps(judgment.reasoning or judgment.detail, row["steps"] or 9_999)
-    return SidePanel(number, judgment, parts, address("run", name, "judgment", row["place"]))
+    known = 9_999 if np.isnan(steps) else int(steps)
+    parts = with_steps(judgment.reasoning or judgment.detail, known)
+    return SidePanel(number, judgment, parts, address("run", run, "judgment", place))

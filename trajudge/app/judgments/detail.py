@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from trajudge.app.judgments.ledger import CallTime, call_times
 from trajudge.app.judgments.rebuilding import RebuiltCall, RebuiltPrompt, rebuild
 from trajudge.app.judgments.replies import ReplyMark, TextPart, reply_marks, with_steps
 from trajudge.app.pages.filtering import asked_filter
@@ -17,7 +16,7 @@ from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.library import OpenedTrajectory, TrajectoryAbsent, TrajectoryLibrary
 from trajudge.app.trajectories.overview import GoalPicture, goal_pictures
 from trajudge.app.trajectories.verdicts import TrajectoryVerdicts, verdicts_on
-from trajudge.eval.store.queries import judgments_beside, parse_sorting
+from trajudge.eval.store.filters import judgment_page, parse_sorting
 from trajudge.eval.store.run_folder import record_path
 from trajudge.judges.model import Call, Judgment, Picture, Text
 from trajudge.trajectories.model import ImageRef, Trajectory
@@ -49,7 +48,6 @@ class ShownCall(NamedTuple):
     number: int
     call: Call
     model: str
-    time: CallTime | None
     same: bool | None
     hash: str
     prompt: tuple[PromptMessage, ...] | None
@@ -100,7 +98,7 @@ def judgment_detail(
     """Put the page of a judgment together; ``query`` is that of the table one came from. Raises
     PageError 404 where there is none."""
     listed = _listed(run, place, query)
-    judgment, manifest = run.judgment(place), run.manifest
+    judgment, manifest = run.view().judgments[place], run.manifest
     data = str(manifest.get("data") or "")
     opened, absent = _opened(access.library(workspace), judgment, data)
     trajectory = opened and opened.trajectory
@@ -116,7 +114,7 @@ def judgment_detail(
         absent=absent,
         reasoning=with_steps(judgment.reasoning, steps),
         rebuilt=rebuilt,
-        calls=tuple(_calls(access, run, judgment, rebuilt, manifest)),
+        calls=tuple(_calls(access, judgment, rebuilt, manifest)),
         not_shown=tuple(_not_shown(trajectory, rebuilt)) if trajectory else (),
         others=verdicts_on(workspace, judgment.key),
         record=_record(run, judgment),
@@ -126,16 +124,18 @@ def judgment_detail(
 
 def _listed(run: OpenedRun, place: int, query: Mapping[str, str]) -> ListedPlace:
     chosen, sorting = asked_filter(query).chosen, parse_sorting(query.get("sort", "place"))
-    with run.index.reading() as connection:
-        (count,) = connection.execute("select count(*) from judgment").fetchone()
-        if not 0 <= place < count:
-            raise PageError(404, f"There is no judgment {place:,} in this run: it has {count:,}.")
-        rows = judgments_beside(connection, chosen, sorting, place)
+    view = run.view()
+    count = len(view.judgments)
+    if place >= count:
+        raise PageError(404, f"There is no judgment {place:,} in this run: it has {count:,}.")
+    before = judgment_page(view, chosen, sorting, before=place, limit=1).rows
+    after = judgment_page(view, chosen, sorting, after=place, limit=1).rows
     kept = {name: query[name] for name in ("f", "sort", "cols") if query.get(name)}
-    beside = [row and address("run", run.name, "judgment", row.place, **kept) for row in rows]
-    return ListedPlace(
-        beside[0] or "", beside[1] or "", address("run", run.name, "judgments", **kept)
+    previous, following = (
+        address("run", run.name, "judgment", *rows, **kept) if rows else ""
+        for rows in (before, after)
     )
+    return ListedPlace(previous, following, address("run", run.name, "judgments", **kept))
 
 
 def _opened(
@@ -149,20 +149,17 @@ def _opened(
 
 def _calls(
     access: TrajectoryAccess,
-    run: OpenedRun,
     judgment: Judgment,
     rebuilt: RebuiltPrompt,
     manifest: dict[str, Any],
 ) -> Iterator[ShownCall]:
     again = {each.number: each for each in rebuilt.calls}
-    times = call_times(run.folder, judgment.calls)
-    for number, (call, time) in enumerate(zip(judgment.calls, times, strict=True), start=1):
+    for number, call in enumerate(judgment.calls, start=1):
         made = again.get(number)
         yield ShownCall(
             number=number,
             call=call,
             model=made.model if made else str(manifest.get("model") or ""),
-            time=time,
             same=made.same if made else None,
             hash=made.hash if made else "",
             prompt=_prompt(access, made) if made else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trajudge.eval.store.queries import Filter, FilterError, parse_filter
+from trajudge.eval.store.filters import Filter, FilterError, parse_filter
 
 
 class AskedFilter(NamedTuple):

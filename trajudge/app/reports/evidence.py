@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from trajudge.eval.store.inputs import open_recorded
-from trajudge.trajectories.loaders import open_source, parse_source
+from trajudge.eval.store.inputs import open_on_this_machine
+from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import FINAL, Needs
 from trajudge.util.errors import UserError
@@ -41,7 +41,7 @@ def read_evidence(
     found: dict[TrajectoryKey, CaseEvidence] = {}
     for spec in specs if wanted else ():
         try:
-            opened = spec if named else on_this_machine(spec)
+            opened = spec if named else open_on_this_machine(spec)
             for one in open_source(opened, wanted.__contains__, _NEEDS):
                 if isinstance(one, Trajectory) and one.key in wanted:
                     found.setdefault(one.key, _evidence(one))
@@ -55,15 +55,6 @@ def read_evidence(
             "trajectories are not in the data (name it with --data KIND:PATH)"
         )
     return found, notes
-
-
-def on_this_machine(spec: str) -> str:
-    """Return what ``open_source`` takes for a run's own data. Raises UserError for data that would
-    be fetched, or read by a loader that the user did not name."""
-    opened = open_recorded(spec)
-    if parse_source(opened)[1] is None:
-        raise UserError("it would be fetched: name the copy on this machine with --data KIND:PATH")
-    return opened
 
 
 def _evidence(trajectory: Trajectory) -> CaseEvidence:

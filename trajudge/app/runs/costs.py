@@ -12,13 +12,13 @@ from typing import NamedTuple
 from trajudge.app.runs.scored import SHARE
 from trajudge.app.runs.scoring import is_large
 from trajudge.app.server.processes import in_process
-from trajudge.app.server.workspace import OpenedRun
+from trajudge.app.server.workspace import FileIdentity, OpenedRun, identity_of
 from trajudge.eval.reporting.sentences import RunCost, known_dollars
 from trajudge.eval.scoring.compute import by_judge
 from trajudge.eval.scoring.usage import judge_usage, paid_beside
 from trajudge.eval.sources import read_last_judgments
 from trajudge.eval.store.run_folder import CALLS, COST, JUDGMENTS
-from trajudge.eval.store.table import PAYMENTS, FileIdentity, identity_of
+from trajudge.eval.store.table import PAYMENTS
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_regular
 
@@ -125,7 +125,6 @@ def _written(folder: Path) -> ListedCost | None:
 def _counted(folder: Path) -> ListedCost:
     """Count it from the run's files. Raises UserError."""
     judgments, _ = read_last_judgments(folder)
-    columns = judgments.columns
-    spent = [judge_usage(name, columns.at(mine)) for name, mine in by_judge(columns)]
-    beside = paid_beside(folder / PAYMENTS, columns.calls)
+    spent = [judge_usage(name, judgments.at(mine)) for name, mine in by_judge(judgments)]
+    beside = paid_beside(folder / PAYMENTS, judgments.calls)
     return ListedCost(known_dollars(spent, beside), beside.dollars)

@@ -15,7 +15,7 @@ from trajudge.eval.reporting.sentences import (
     rate_cell,
 )
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Coverage, Score, ScoreReport
-from trajudge.eval.store.queries import Filter, FilterTerm
+from trajudge.eval.store.filters import Filter, FilterTerm
 from trajudge.judges.model import Status
 
 RULE = "rule-based"

@@ -98,7 +98,7 @@ def _asked(run: OpenedRun, places: Sequence[str], values: Mapping[str, str]) -> 
     if asked.problem:
         raise PageError(422, asked.problem)
     lines = [int(one) for one in places if one.isdecimal() and len(one) < 16][:_MOST_PLACES]
-    return NewQueue(run, lines, asked.text, chosen_keys(run.index, lines, asked.chosen))
+    return NewQueue(run, lines, asked.text, chosen_keys(run.view(), lines, asked.chosen))
 
 
 def _make(request: Request, asked: NewQueue, fields: Mapping[str, str]) -> Path:
@@ -119,7 +119,7 @@ def _make(request: Request, asked: NewQueue, fields: Mapping[str, str]) -> Path:
         informed=bool(fields.get("informed")),
         out=folder,
     )
-    write_queue(plan_chosen(asked.run.index, asked.keys, config), config)
+    write_queue(plan_chosen(asked.run.folder, asked.keys, config), config)
     return folder.resolve()
 
 

@@ -11,32 +11,21 @@ from starlette.routing import Route
 
 from trajudge.app.reports.views import run_card
 from trajudge.app.runs.costs import RunCosts
-from trajudge.app.runs.described import Descriptions
 from trajudge.app.runs.listing import listed_runs
 from trajudge.app.runs.overview import ending_table, group_table, headline, table_link
 from trajudge.app.runs.queues import listed_queues, new_queue
 from trajudge.app.runs.scored import RunScores, ScoringState
 from trajudge.app.runs.scoring import ScoredRun
-from trajudge.app.runs.searching import WordReaders
-from trajudge.app.runs.spending import RunSpending, Spending
-from trajudge.app.runs.table import (
-    COLUMNS,
-    JudgmentTable,
-    csv_lines,
-    key_of,
-    read_query,
-    row_link,
-    row_record,
-)
-from trajudge.app.server.links import trajectory_link
+from trajudge.app.runs.spending import Spending, spending_of
+from trajudge.app.runs.table import COLUMNS, csv_lines, read_query, shown_judgments
 from trajudge.app.server.pages import json_page, page, wants_json
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
-from trajudge.app.server.workspace import OpenedRun, Workspace, workspace_of
+from trajudge.app.server.workspace import OpenedRun, workspace_of
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.reporting.sentences import cost_sentence, finding, notes, warnings_of
 from trajudge.eval.scoring.records import LABEL_TITLES
-from trajudge.eval.store.queries import FIELDS, SORTS
+from trajudge.eval.store.filters import FIELDS, SORTS
 
 # Seconds that a page waits for scores, and for costs, before it shows what is there.
 _PATIENCE = 1.0
@@ -48,7 +37,7 @@ def routes() -> list[Route]:
     return [
         Route("/", _List().show),
         Route("/run/{run}", _Overview().show),
-        Route("/run/{run}/judgments", _Table().show),
+        Route("/run/{run}/judgments", _table),
         Route("/run/{run}/judgments.csv", _export),
         Route("/run/{run}/queue", new_queue, methods=["GET", "POST"]),
     ]
@@ -74,7 +63,6 @@ class _List:
 class _Overview:
     def __init__(self) -> None:
         self._scores = RunScores()
-        self._spending = RunSpending()
 
     async def show(self, request: Request) -> Response:
         workspace = workspace_of(request)
@@ -83,7 +71,7 @@ class _Overview:
         state = await in_thread(self._scores.of, run, workspace.annotations, wait)
         if wants_json(request) and state.scored:
             return Response(results_json(state.scored.scores), media_type="application/json")
-        spending = await in_thread(self._spending.of, run)
+        spending = await in_thread(spending_of, run)
         shown = await in_thread(_overview, run, state, spending)
         return page(request, "runs/overview.html", **shown)
 
@@ -119,48 +107,30 @@ def _figures(run: str, scored: ScoredRun) -> dict[str, Any]:
     }
 
 
-class _Table:
-    def __init__(self) -> None:
-        self._table = JudgmentTable()
-        self._descriptions = Descriptions()
-        self._words = WordReaders()
-
-    async def show(self, request: Request) -> Response:
-        workspace = workspace_of(request)
-        run = workspace.run(request.path_params["run"])
-        query = read_query(dict(request.query_params))
-        view = await in_thread(self._table.view, run, query)
-        notes = await in_thread(self._notes, run, workspace)
-        path = request.url.path
-        if wants_json(request):
-            if query.problem:
-                raise PageError(422, query.problem)
-            rows = [row_record(run, row) for row in view.page.rows]
-            after = view.page.after
-            more = query.address(path, after=after) if after else None
-            told = {"total": view.total, "judgments": rows, "next": more, "notes": notes}
-            return json_page(told)
-        return page(
-            request,
-            "runs/judgments.html",
-            422 if query.problem else 200,
-            run=run,
-            view=view,
-            notes=notes,
-            path=path,
-            fields=FIELDS,
-            columns=COLUMNS,
-            sorts=SORTS,
-            row_link=row_link,
-            trajectory_link=trajectory_link,
-            key_of=key_of,
-        )
-
-    def _notes(self, run: OpenedRun, workspace: Workspace) -> list[str]:
-        """Say what filters do not know yet, and have it read."""
-        described = self._descriptions.note(run, workspace.data)
-        words = self._words.note(run, workspace.search)
-        return [note for note in (described, words) if note]
+async def _table(request: Request) -> Response:
+    run = workspace_of(request).run(request.path_params["run"])
+    query = read_query(dict(request.query_params))
+    notes = await in_thread(run.notes)
+    view = await in_thread(shown_judgments, run, query)
+    path = request.url.path
+    if wants_json(request):
+        if query.problem:
+            raise PageError(422, query.problem)
+        more = None if view.after is None else query.address(path, after=str(view.after))
+        told = {"total": view.total, "judgments": view.rows, "next": more, "notes": notes}
+        return json_page(told)
+    return page(
+        request,
+        "runs/judgments.html",
+        422 if query.problem else 200,
+        run=run,
+        view=view,
+        notes=notes,
+        path=path,
+        fields=FIELDS,
+        columns=COLUMNS,
+        sorts=SORTS,
+    )
 
 
 async def _export(request: Request) -> Response:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from trajudge.app.runs.scoring import ScoredRun, score_run
-from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.store.table import FileIdentity
+from trajudge.app.server.workspace import FileIdentity, OpenedRun
 from trajudge.util.errors import UserError
 
 # A run that is being judged changes all the time: scoring it takes at most this share of the time.
@@ -49,8 +48,7 @@ class RunScores:
     ) -> ScoringState:
         """Score a run against its own labels, or those of a specification, and wait at most
         ``wait`` seconds for it (None: until it is done). Raises UserError."""
-        run.index.refresh()
-        version = run.index.version
+        version = run.version
         with self._lock:
             scoring = self._runs.setdefault(run.name, _Scoring())
             stale = scoring.version != version
@@ -69,7 +67,7 @@ class RunScores:
             return ScoringState(scoring.scored, scoring.version == version)
 
     def _score(self, scoring: _Scoring, run: OpenedRun, annotations: str | None) -> None:
-        begun, version = time.monotonic(), run.index.version
+        begun, version = time.monotonic(), run.version
         scored, problem = scoring.scored, None
         try:
             scored = score_run(run.folder, annotations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,23 +9,11 @@ import numpy as np
 
 from trajudge.app.runs.overview import table_link
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.store.table import FileIdentity
+from trajudge.eval.store.filters import JudgmentView
+from trajudge.eval.store.table import UNKNOWN
+from trajudge.stats.intervals import Bools, Floats
 
 _SHOWN = 5
-_SECONDS = 30.0  # that reading it may take
-_WORST = """
-select t.benchmark, t.agent, count(*), sum(j.success <> t.expert)
-from judgment j join trajectory t on t.id = j.trajectory
-where t.expert >= 0 and j.success is not null
-group by 1, 2 having sum(j.success <> t.expert) > 0
-order by 4 desc, 1, 2 limit ?
-"""
-_DEAREST = """
-select t.benchmark, t.agent, count(*), sum(j.cost)
-from judgment j join trajectory t on t.id = j.trajectory
-group by 1, 2 having sum(j.cost) > 0
-order by 4 desc, 1, 2 limit ?
-"""
 
 
 class Distribution(NamedTuple):
@@ -60,42 +47,26 @@ class Spending(NamedTuple):
     worst: list[Group]
 
 
-class RunSpending:
-    """Reads what runs spent, and keeps it as long as their files stay. To be used from any
-    thread."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[tuple[FileIdentity, ...], Spending]] = {}
-
-    def of(self, run: OpenedRun) -> Spending:
-        """Read it from the run's index. Raises UserError as the index does."""
-        run.index.refresh()
-        version, kept = run.index.version, self._kept.get(run.name)
-        if kept is None or kept[0] != version:
-            kept = self._kept[run.name] = version, _spending_of(run)
-        return kept[1]
+def spending_of(run: OpenedRun) -> Spending:
+    """Read what a run spent. Raises UserError as its view."""
+    view = run.view()
+    answered = (view.success != UNKNOWN) & (view.expert[view.trajectory] >= 0)
+    every, wrong = np.ones(len(view.judgments), dtype=bool), (view.wrong > 0).astype(float)
+    return Spending(
+        _distributions(view, view.cost),
+        _distributions(view, view.seconds),
+        _groups(view, every, np.nan_to_num(view.cost), run.name, ()),
+        _groups(view, answered, wrong, run.name, (("wrong", ":", "any"),)),
+    )
 
 
-def _spending_of(run: OpenedRun) -> Spending:
-    with run.index.reading(_SECONDS) as connection:
-        return Spending(
-            _distributions(connection, "cost"),
-            _distributions(connection, "seconds"),
-            _groups(connection, _DEAREST, run.name, ()),
-            _groups(connection, _WORST, run.name, (("wrong", ":", "any"),)),
-        )
+def _distributions(view: JudgmentView, values: Floats) -> list[Distribution]:
+    judges = sorted(view.judgments.judges)
+    return [_distribution(name, values[view.judgments.of_judge(name)]) for name in judges]
 
 
-def _distributions(connection: sqlite3.Connection, column: str) -> list[Distribution]:
-    sql = f"select judge, {column} from judgment"  # noqa: S608 - one of two names of ours
-    values: dict[str, list[float | None]] = {}
-    for judge, value in connection.execute(sql):
-        values.setdefault(judge, []).append(value)
-    return [_distribution(judge, values[judge]) for judge in sorted(values)]
-
-
-def _distribution(judge: str, values: Sequence[float | None]) -> Distribution:
-    known = np.array([value for value in values if value is not None])
+def _distribution(judge: str, values: Floats) -> Distribution:
+    known = values[~np.isnan(values)]
     if not len(known):
         return Distribution(judge, 0, len(values), 0.0, 0.0, 0.0, 0.0)
     median, p95 = np.quantile(known, [0.5, 0.95]).tolist()
@@ -106,15 +77,22 @@ def _distribution(judge: str, values: Sequence[float | None]) -> Distribution:
 
 
 def _groups(
-    connection: sqlite3.Connection, sql: str, run: str, terms: Sequence[tuple[str, str, str]]
+    view: JudgmentView,
+    counted: Bools,
+    values: Floats,
+    run: str,
+    terms: Sequence[tuple[str, str, str]],
 ) -> list[Group]:
-    return [
-        Group(
-            benchmark,
-            agent,
-            count,
-            value,
-            table_link(run, ("benchmark", ":", benchmark), ("agent", ":", agent), *terms),
-        )
-        for benchmark, agent, count, value in connection.execute(sql, (_SHOWN,))
-    ]
+    """List the benchmarks and agents with the largest sums of values, (N,)."""
+    keys = view.keys
+    pair = (keys.benchmark.astype(np.int64) * len(keys.agents) + keys.agent)[view.trajectory]
+    known, which = np.unique(pair[counted], return_inverse=True)
+    sizes, sums = np.bincount(which), np.bincount(which, weights=values[counted])
+    groups = []
+    for place in np.argsort(-sums, kind="stable")[:_SHOWN].tolist():
+        benchmark, agent = divmod(int(known[place]), len(keys.agents))
+        names = keys.benchmarks[benchmark], keys.agents[agent]
+        link = table_link(run, ("benchmark", ":", names[0]), ("agent", ":", names[1]), *terms)
+        if sums[place] > 0:
+            groups.append(Group(*names, int(sizes[place]), float(sums[place]), link))
+    return groups

@@ -5,26 +5,24 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.pages.spreadsheets import no_formula
 from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.store.queries import (
+from trajudge.eval.store.filters import (
     MOST,
     PAGE,
     Filter,
-    JudgmentPage,
-    JudgmentRow,
+    JudgmentView,
     Sorting,
-    count_judgments,
     judgment_page,
-    judgment_rows,
     parse_sorting,
+    sorted_rows,
 )
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.util.errors import UserError
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
     "benchmark": ("benchmark", "name"),
@@ -42,8 +40,6 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
 }
 """The columns beside the task: title, and the class of what is no number. A name of SORTS sorts."""
 DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in ("benchmark", "tokens"))
-EXPORT_SECONDS = 600.0
-_COUNTED = 64  # filters whose number of rows is remembered
 
 
 class TableQuery(NamedTuple):
@@ -53,8 +49,8 @@ class TableQuery(NamedTuple):
     text: str
     chosen: Filter
     sorting: Sorting
-    after: str
-    before: str
+    after: int | None
+    before: int | None
     limit: int
     problem: str
     columns: tuple[str, ...] = DEFAULT_COLUMNS
@@ -75,11 +71,23 @@ class TableQuery(NamedTuple):
 
 
 class ShownJudgments(NamedTuple):
-    """A page of the table: ``total`` rows are kept by the filter."""
+    """A page of the table: its rows as ``row_record`` makes them, and the rows that the pages
+    beside it begin with, None at either end; ``total`` rows are kept by the filter."""
 
     query: TableQuery
-    page: JudgmentPage
+    rows: list[dict[str, Any]]
+    before: int | None
+    after: int | None
     total: int
+
+
+def _row(text: str) -> int | None:
+    """Read the number of a row. Raises UserError for another text."""
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > 15:
+        raise UserError("This page's address was changed: go back to the beginning of the table.")
+    return int(text)
 
 
 def read_query(values: dict[str, str]) -> TableQuery:
@@ -97,82 +105,49 @@ def read_query(values: dict[str, str]) -> TableQuery:
         columns=columns or DEFAULT_COLUMNS,
         columns_text=values.get("cols", "") or " ".join(DEFAULT_COLUMNS),
         sorting=parse_sorting(values.get("sort", "place")),
-        after=values.get("after", ""),
-        before=values.get("before", ""),
+        after=_row(values.get("after", "")),
+        before=_row(values.get("before", "")),
         limit=min(int(limit), MOST) if limit.isdecimal() and len(limit) < 9 else PAGE,
     )
 
 
-class JudgmentTable:
-    """Reads pages of runs' tables; numbers of rows are remembered as long as the files stay."""
-
-    def __init__(self) -> None:
-        self._counts: dict[object, int] = {}
-
-    def view(self, run: OpenedRun, query: TableQuery) -> ShownJudgments:
-        """Read one page. Raises UserError as the index does."""
-        if query.problem:
-            return ShownJudgments(query, JudgmentPage([], None, None), 0)
-        with run.index.reading() as connection:
-            page = judgment_page(
-                connection,
-                query.chosen,
-                query.sorting,
-                after=query.after,
-                before=query.before,
-                limit=query.limit,
-            )
-            place = run.name, run.index.version, run.index.descriptions, query.chosen
-            total = self._counts.get(place)
-            if total is None:
-                total = count_judgments(connection, query.chosen)
-                if len(self._counts) >= _COUNTED:
-                    self._counts.clear()
-                self._counts[place] = total
-        return ShownJudgments(query, page, total)
-
-
-def row_link(run: OpenedRun, row: JudgmentRow, query: TableQuery | None = None) -> str:
-    """Return the address of a judgment's page, which leads on through the table of ``query``."""
-    path = address("run", run.name, "judgment", row.place)
-    return query.address(path) if query else path
-
-
-def key_of(row: JudgmentRow) -> TrajectoryKey:
-    """Return the key of the trajectory that was judged."""
-    return TrajectoryKey(
-        benchmark=row.benchmark, agent=row.agent, task_id=row.task_id, attempt=row.attempt
+def shown_judgments(run: OpenedRun, query: TableQuery) -> ShownJudgments:
+    """Read one page of a run's table. Raises UserError as the run's view does."""
+    if query.problem:
+        return ShownJudgments(query, [], None, None, 0)
+    view = run.view()
+    found = judgment_page(
+        view,
+        query.chosen,
+        query.sorting,
+        after=query.after,
+        before=query.before,
+        limit=query.limit,
     )
+    rows = [row_record(run, view, row) for row in found.rows]
+    return ShownJudgments(query, rows, found.before, found.after, found.total)
 
 
-def row_record(run: OpenedRun, row: JudgmentRow) -> dict[str, object]:
-    """Return a row for a program."""
-    unsure = row.expert == -1
-    verdicts = {
-        "success": _truth(row.success),
-        "expert": "unsure" if unsure else _truth(row.expert),
-        "rule": _truth(row.rule),
-    }
-    links = {"link": row_link(run, row), "trajectory": trajectory_link(key_of(row))}
-    hidden = ("id", "run", "flags", *verdicts)
-    fields = {name: value for name, value in row._asdict().items() if name not in hidden}
-    return {**fields, **verdicts, "wrong": row.wrong, **links}
+def row_record(run: OpenedRun, view: JudgmentView, row: int) -> dict[str, Any]:
+    """Return a row of the table, for people and for programs."""
+    trajectory = trajectory_link(view.keys.key(int(view.trajectory[row])))
+    link = address("run", run.name, "judgment", row)
+    return {**view.record(row), "link": link, "trajectory": trajectory}
 
 
 def csv_lines(run: OpenedRun, query: TableQuery, places: Sequence[int] = ()) -> Iterator[bytes]:
     """Yield the filtered table as CSV, a header and a line a judgment; only those of ``places``,
-    if there are any. Raises UserError as the index does."""
-    wanted = set(places)
-    with run.index.reading(EXPORT_SECONDS) as connection:
-        head: list[str] = []
-        for row in judgment_rows(connection, query.chosen, query.sorting):
-            if wanted and row.place not in wanted:
-                continue
-            record = row_record(run, row)
-            if not head:
-                head = [*record]
-                yield _line(head)
-            yield _line([_cell(value) for value in record.values()])
+    if there are any. Raises UserError as the run's view does."""
+    view, wanted = run.view(), set(places)
+    head: list[str] = []
+    for row in sorted_rows(view, query.chosen, query.sorting).tolist():
+        if wanted and row not in wanted:
+            continue
+        record = row_record(run, view, row)
+        if not head:
+            head = [*record]
+            yield _line(head)
+        yield _line([_cell(value) for value in record.values()])
 
 
 def _line(cells: Sequence[str]) -> bytes:
@@ -187,7 +162,3 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     text = "" if value is None else str(value)
     return no_formula(text) if isinstance(value, str) else text
-
-
-def _truth(value: int | None) -> bool | None:
-    return None if value is None else bool(value)

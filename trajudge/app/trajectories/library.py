@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+from trajudge.app.server.workspace import FileIdentity, identity_of
 from trajudge.eval.store.inputs import open_recorded, open_spec
-from trajudge.eval.store.table import FileIdentity, identity_of
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import split_goals
 from trajudge.trajectories.loaders import open_source, parse_source

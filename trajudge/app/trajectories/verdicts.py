@@ -1,12 +1,17 @@
-"""All that is said of one trajectory: by the judges of the runs, the rule and the experts."""
+"""What the experts, the rule and the judges of all runs say of one trajectory."""
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from trajudge.app.server.links import address
-from trajudge.app.server.workspace import Workspace
+from trajudge.app.server.workspace import CombinedRuns, Workspace
+from trajudge.eval.store.filters import HEAD, truth
+from trajudge.eval.store.table import KeyColumns, places_among
+from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 
@@ -14,12 +19,12 @@ _MOST = 200
 
 
 class SaidVerdict(NamedTuple):
-    """``who`` says it; ``success`` is 1, 0, -1 for unsure, None for none; ``link`` leads to the
-    judgment, "" where there is none."""
+    """``who`` says it; ``success`` is "unsure" of an expert who leaves it open, None for none;
+    ``link`` leads to the judgment, "" where there is none."""
 
     who: str
     kind: str
-    success: int | None
+    success: bool | str | None
     score: float | None = None
     status: str = ""
     link: str = ""
@@ -39,59 +44,51 @@ def verdicts_on(workspace: Workspace, key: TrajectoryKey) -> TrajectoryVerdicts:
     runs, problems = [], []
     for name, run in workspace.runs.items():
         try:
-            run.index.refresh()
+            run.view()
             runs.append(name)
         except UserError as error:
             problems.append(str(error))
-    return TrajectoryVerdicts(_said(workspace, runs, key) if runs else (), tuple(problems))
+    if not runs:
+        return TrajectoryVerdicts((), tuple(problems))
+    combined = workspace.combined(runs)
+    said = (*_experts(workspace, runs, key), *_rule(combined, key), *_judges(combined, key))
+    return TrajectoryVerdicts(said, tuple(problems))
 
 
-def _said(workspace: Workspace, runs: list[str], key: TrajectoryKey) -> tuple[SaidVerdict, ...]:
-    with workspace.combined(runs).reading() as connection:
-        row = connection.execute(
-            "select id, rule, reward, expert from trajectory where benchmark = ? and agent = ? "
-            "and task_id = ? and attempt = ?",
-            (key.benchmark, key.agent, key.task_id, key.attempt),
-        ).fetchone()
-        if row is None:
-            return ()
-        return (*_experts(connection, row), *_rule(row), *_judges(connection, row["id"], runs))
-
-
-def _experts(connection: sqlite3.Connection, row: sqlite3.Row) -> list[SaidVerdict]:
-    labels = connection.execute(
-        "select annotator, role, success from label where trajectory = ? order by role, annotator",
-        (row["id"],),
-    ).fetchall()
+def _experts(workspace: Workspace, runs: list[str], key: TrajectoryKey) -> list[SaidVerdict]:
+    labels = {
+        (label.role, label.annotator): label
+        for name in runs
+        for label in workspace.runs[name].view().opinions(key)
+    }
     return [
-        SaidVerdict(
-            label["annotator"], label["role"], -1 if label["success"] is None else label["success"]
-        )
-        for label in labels
+        SaidVerdict(who, role, "unsure" if label.success is None else label.success)
+        for (role, who), label in sorted(labels.items())
     ]
 
 
-def _rule(row: sqlite3.Row) -> list[SaidVerdict]:
-    if row["rule"] is None:
-        return []
-    return [SaidVerdict("official reward", "rule", row["rule"], score=row["reward"])]
+def _rule(combined: CombinedRuns, key: TrajectoryKey) -> Iterator[SaidVerdict]:
+    view = combined.view
+    place = int(places_among(KeyColumns.of([key]), view.keys)[0])
+    if place >= 0 and not np.isnan(view.reward[place]):
+        reward = float(view.reward[place])
+        yield SaidVerdict("official reward", "rule", truth(view.rule[place]), score=reward)
 
 
-def _judges(connection: sqlite3.Connection, trajectory: int, runs: list[str]) -> list[SaidVerdict]:
-    rows = connection.execute(
-        "select run, place, judge, sample, status, success, score, head from judgment "
-        "where trajectory = ? order by judge, run, sample limit ?",
-        (trajectory, _MOST),
-    ).fetchall()
+def _judges(combined: CombinedRuns, key: TrajectoryKey) -> list[SaidVerdict]:
+    rows = combined.view.of_trajectory(key)[:_MOST].tolist()
+    judgments = [(row, combined.view.judgments[row]) for row in rows]
+    judgments.sort(key=lambda one: (one[1].judge, combined.place(one[0])[0], one[1].sample))
     return [
         SaidVerdict(
-            who=row["judge"] + (f", sample {row['sample']}" if row["sample"] else ""),
+            who=judgment.judge + (f", sample {judgment.sample}" if judgment.sample else ""),
             kind="judge",
-            success=row["success"],
-            score=row["score"],
-            status="" if row["status"] == "ok" else row["status"],
-            link=address("run", runs[row["run"]], "judgment", row["place"]),
-            head=row["head"],
+            success=judgment.success,
+            score=judgment.score,
+            status="" if judgment.status is Status.OK else str(judgment.status),
+            link=address("run", run, "judgment", place),
+            head=(judgment.reasoning or judgment.detail)[:HEAD],
         )
-        for row in rows
+        for row, judgment in judgments
+        for run, place in [combined.place(row)]
     ]

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.eval.sources import read_last_judgments
 from trajudge.eval.store.inputs import open_recorded, open_spec
 from trajudge.eval.store.run_folder import JUDGMENTS, copy_run, read_manifest, write_judgments
+from trajudge.eval.store.settings import ReparseConfig
 from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
 from trajudge.judges.judging import NotRecorded, ReplayClient, ReplyOf, judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Reply, Status
 from trajudge.judges.registry import judge_of_id, make_judge, needs_of
 from trajudge.trajectories.loaders import open_source
-from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS, Needs
+from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import count_of, one_line
-
-
-class ReparseConfig(Record):
-    """Which run is parsed again, and the new folder that it is written to.
-
-    ``data`` names the trajectories (None: those of the run), ``judge`` a judge in a file of your
-    own, ``cache`` a file of replies with token probabilities.
-    """
-
-    run: Path
-    out: Path
-    data: str | None = None
-    judge: str | None = None
-    cache: str | None = None
 
 
 class ReparsedJudgment(NamedTuple):
@@ -44,8 +32,8 @@ class ReparsedJudgment(NamedTuple):
     why_kept: str = ""
 
 
-def reparse(config: ReparseConfig) -> str:
-    """Parse the run again, write the new folder and return what changed as text.
+def reparse(config: ReparseConfig) -> int:
+    """Parse the run again, write the new folder and print what changed.
 
     No model is asked. Raises UserError for a run that cannot be read, and for a folder that holds
     judgments already.
@@ -61,7 +49,8 @@ def reparse(config: ReparseConfig) -> str:
     copy_run(config.run, config.out)
     write_judgments(config.out, [reparsed.judgment for reparsed in judgments])
     notes = "".join(f"note: {one_line(note)}\n" for note in repeated)
-    return f"{reparse_text(before, judgments)}{notes}written to {config.out}\n"
+    sys.stdout.write(f"{reparse_text(before, judgments)}{notes}written to {config.out}\n")
+    return OK
 
 
 def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs]:

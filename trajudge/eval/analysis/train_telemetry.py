@@ -4,52 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
-from trajudge.annotations import LabelsBy
 from trajudge.eval.analysis.cross_fit import write_cross_fitted
 from trajudge.eval.analysis.held_out import FeatureTable, evaluate, read_labelled, rendered
+from trajudge.eval.store.settings import TelemetryConfig
 from trajudge.judges.methods.telemetry import FEATURES, TelemetryModel
 from trajudge.judges.telemetry_training import fit
 from trajudge.judges.training import key_hash
-from trajudge.trajectories.model import Record, Seed
-from trajudge.util.commands import saved_behind_output
+from trajudge.util.commands import OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.files import save_bytes
 
 
-class TelemetryConfig(Record):
-    """What the judge is trained on, how it is evaluated, and what is written.
-
-    ``train_split`` and ``eval_split`` name two splits (None: ``seeds`` task-grouped
-    cross-validations in ``folds`` folds, from ``seed`` on); ``without`` are features left out;
-    ``save`` is the model's file, ``cross_fit`` the folder of a run of cross-fitted verdicts.
-    """
-
-    data: str | None = None
-    annotations: str | None = None
-    labels_by: LabelsBy | None = None
-    train_split: Literal["dev", "test"] | None = None
-    eval_split: Literal["dev", "test"] | None = None
-    cross_validate: bool = False
-    folds: int = Field(default=5, ge=2)
-    seeds: int = Field(default=20, ge=1)
-    seed: Seed = 0
-    target_precision: float = 0.85
-    without: tuple[str, ...] = ()
-    save: Path | None = None
-    cross_fit: Path | None = None
-
-    @property
-    def features(self) -> list[str]:
-        """The features that are used, in the order of ``FEATURES``."""
-        return [name for name in FEATURES if name not in self.without]
-
-
-def train_telemetry(config: TelemetryConfig) -> None:
+def train_telemetry(config: TelemetryConfig) -> int:
     """Train and evaluate, print the evaluation, then write what ``config`` names: the table is not
     lost to a file that cannot be written.
 
@@ -65,7 +34,7 @@ def train_telemetry(config: TelemetryConfig) -> None:
         table.split(config.eval_split) if config.eval_split else None,
         seeds=range(config.seed, config.seed + config.seeds),
         folds=config.folds,
-        names=config.features,
+        names=_features(config),
         target_precision=config.target_precision,
     )
     with saved_behind_output() as save:
@@ -74,6 +43,12 @@ def train_telemetry(config: TelemetryConfig) -> None:
         if config.save:
             save(_save_model, config.save, training, config)
         sys.stdout.write(rendered(evaluation))
+    return OK
+
+
+def _features(config: TelemetryConfig) -> list[str]:
+    """List the features that are used, in the order of ``FEATURES``."""
+    return [name for name in FEATURES if name not in config.without]
 
 
 def _save_cross_fitted(folder: Path, table: FeatureTable, config: TelemetryConfig) -> None:
@@ -81,7 +56,7 @@ def _save_cross_fitted(folder: Path, table: FeatureTable, config: TelemetryConfi
         folder,
         table,
         (config.data, config.annotations),
-        names=config.features,
+        names=_features(config),
         folds=config.folds,
         seed=config.seed,
         target=config.target_precision,
@@ -102,7 +77,7 @@ def _trained(training: FeatureTable, config: TelemetryConfig) -> TelemetryModel:
         training.labels,
         training.groups,
         np.random.default_rng(config.seed),
-        names=config.features,
+        names=_features(config),
         target_precision=config.target_precision,
     )
     keys = tuple(sorted(key_hash(key) for key in training.keys))

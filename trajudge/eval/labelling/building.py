@@ -25,9 +25,10 @@ from trajudge.eval.labelling.frame import Frame, read_frame, write_frame
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.plan import read_plan
 from trajudge.eval.sources import Source, combine, read_runs
+from trajudge.eval.store.filters import FilterError, parse_filter, read_descriptions, read_view
+from trajudge.eval.store.inputs import open_on_this_machine
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.queries import FilterError, parse_filter
-from trajudge.eval.store.run_index import RunIndex, undescribed
+from trajudge.eval.store.run_folder import read_manifest
 from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
@@ -261,23 +262,15 @@ def _kept(config: BuildConfig) -> set[TrajectoryKey]:
         terms = parse_filter(config.filter)
     except FilterError as error:
         raise UserError(f"--filter: {error}") from error
-    kept = terms.trajectories()
-    of_data = [term for term in terms.terms if term.field in ("", "steps")]
-    sql = f"select t.benchmark, t.agent, t.task_id, t.attempt from trajectory t where {kept.sql}"  # noqa: S608 - values are bound
-    keys = set()
+    of_data = any(term.field in ("", "steps") for term in terms.terms)
+    keys = set[TrajectoryKey]()
     for folder in config.runs:
-        with RunIndex(folder).reading() as connection:
-            if of_data and undescribed(connection):
-                raise UserError(
-                    f"--filter {of_data[0]}: goals and steps of {folder} are not read yet: open "
-                    "its table once with  trajudge inspect, or leave the term out"
-                )
-            for benchmark, agent, task_id, attempt in connection.execute(sql, kept.parameters):
-                keys.add(
-                    TrajectoryKey(
-                        benchmark=benchmark, agent=agent, task_id=task_id, attempt=attempt
-                    )
-                )
+        view = read_view(folder)
+        if of_data:
+            recorded = str(read_manifest(folder).get("data") or "")
+            specs = config.data or [open_on_this_machine(recorded)]
+            view = view.described(read_descriptions(specs, set(view.keys)))
+        keys.update(view.keys.at(terms.trajectories(view)))
     return keys
 
 

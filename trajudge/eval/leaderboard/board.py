@@ -21,11 +21,10 @@ from pydantic import Field
 from trajudge.annotations import (
     open_labels,
     primary_labels,
-    published,
 )
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from trajudge.annotations.model import Annotation, Labels
-from trajudge.annotations.published import SUFFIX, open_verdicts
+from trajudge.annotations.published import SUFFIX, open_verdicts, verdict_kinds
 from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.baselines import trivial_baselines
 from trajudge.eval.check_run import check_run
@@ -49,7 +48,7 @@ from trajudge.eval.store.inputs import find_source
 from trajudge.eval.store.manifest import configuration_of
 from trajudge.eval.store.published import judgments_folder, read_published_folder
 from trajudge.eval.store.run_folder import read_manifest
-from trajudge.eval.store.table import KeyColumns, columns_of
+from trajudge.eval.store.table import JudgmentTable, KeyColumns, columns_of
 from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge, needs_of
@@ -169,7 +168,7 @@ def baseline_entries(spec: str, annotations: str | None = None) -> list[BoardEnt
         raise UserError(f"--data {spec}: no trajectory has an expert's label: add --annotations")
     rewards = {run.key: run.official_reward for run in runs}
     judgments = [*asyncio.run(_judged(runs)), *trivial_baselines(runs, labels).judgments]
-    source = Source("baselines", judgments, rewards, labels, data=[dataset.spec])
+    source = Source("baselines", JudgmentTable.of(judgments), rewards, labels, data=[dataset.spec])
     return [BoardEntry(source, "baselines", free=True, trusted=True)]
 
 
@@ -293,7 +292,7 @@ def _data_set(folder: Path) -> Iterator[BoardEntry]:
     if (folder / "annotations.csv").is_file():
         yield from _agentrewardbench(folder)
         return
-    kind = next((kind for kind in published.SOURCES if loader(kind).detect(folder)), None)
+    kind = next((kind for kind in verdict_kinds() if loader(kind).detect(folder)), None)
     if kind is not None:
         yield from _verdicts(f"{kind}:{folder}", folder.name)
 
@@ -306,7 +305,7 @@ def _verdicts(spec: str, name: str) -> Iterator[BoardEntry]:
     rewards = dict.fromkeys(judgment.key for judgment in judgments)
     # The label policy, where the data have several.
     notes = [dataset.note] if dataset.note else []
-    source = Source(name, judgments, rewards, labels, notes=notes)
+    source = Source(name, JudgmentTable.of(judgments), rewards, labels, notes=notes)
     yield BoardEntry(source, name + SUFFIX, free=False, trusted=True)
     if labels:
         yield from baseline_entries(spec)
@@ -323,7 +322,7 @@ def _agentrewardbench(folder: Path) -> Iterator[BoardEntry]:
     for path in sorted(folder.glob(f"published/*/{FILE}")):
         judgments = read_result_arrays(path, annotations)
         complete |= {judgment.judge.removesuffix(SUFFIX) for judgment in judgments}
-        source = Source(f"published/{path.parent.name}", judgments, {}, labels)
+        source = Source(f"published/{path.parent.name}", JudgmentTable.of(judgments), {}, labels)
         yield BoardEntry(source, f"{path.parent.name}{SUFFIX}", free=False, trusted=True)
     if not judgments_folder(folder).is_dir() or judgments_folder(folder) == folder:
         return
@@ -333,7 +332,7 @@ def _agentrewardbench(folder: Path) -> Iterator[BoardEntry]:
         for judgment in replies.judgments
         if judgment.judge not in complete
     ]
-    source = Source("judgments", rest, replies.rewards, labels)
+    source = Source("judgments", JudgmentTable.of(rest), replies.rewards, labels)
     yield BoardEntry(source, f"judgments{SUFFIX}", free=False, trusted=True)
     # Whole trajectories, or what the replies tell of them.
     for kind in (agentrewardbench.KIND, TEXT_KIND):
@@ -360,7 +359,7 @@ def _about_success(entry: BoardEntry) -> BoardEntry:
     if not others:
         return entry
     kept = [j for j in source.judgments if j.judge not in others]
-    return replace(entry, source=replace(source, judgments=kept))
+    return replace(entry, source=replace(source, judgments=JudgmentTable.of(kept)))
 
 
 def _about_fault(entry: BoardEntry) -> BoardEntry:
@@ -372,7 +371,8 @@ def _about_fault(entry: BoardEntry) -> BoardEntry:
         for key, label in source.labels.items()
     }
     rewards = dict.fromkeys(source.rewards)
-    return replace(entry, source=replace(source, judgments=kept, labels=labels, rewards=rewards))
+    table = JudgmentTable.of(kept)
+    return replace(entry, source=replace(source, judgments=table, labels=labels, rewards=rewards))
 
 
 def _fault_judgment(judgment: Judgment) -> Judgment:
@@ -814,7 +814,7 @@ def gather_board(config: LeaderboardConfig) -> Board:
         entries += baseline_entries(spec, config.annotations)
     if config.annotations and not config.data:
         labels = open_labels(config.annotations)
-        source = Source("annotations", [], {}, labels)
+        source = Source("annotations", JudgmentTable.of([]), {}, labels)
         entries.append(BoardEntry(source, "annotations", free=True, trusted=True))
     entries += read_runs(kept)
     return build_board(entries, split=config.split, left_out=left_out.values())

@@ -18,7 +18,7 @@ from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.scoring.usage import paid_in_all
 from trajudge.eval.sources import known_rewards, names_apart
 from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, RunDollars, in_all, spent_in
-from trajudge.eval.store.table import read_run_judgments
+from trajudge.eval.store.table import concatenate, read_run_judgments
 from trajudge.judges.batch.ledger import Ledger, ledger_path
 from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.model import Judgment
@@ -124,9 +124,9 @@ def scores_of_all(runs: Sequence[RunPlan], results: Sequence[RunResult]) -> Scor
         return results[0].scores.model_copy(update={"label_policy": ""})
     plans = [result.plan for result in results]
     renamed = names_apart([(str(plan.folder), [plan.judge_id]) for plan in plans])
-    *others, last = [
-        result.judgments.renamed(names) for result, names in zip(results, renamed, strict=True)
-    ]
+    judgments = concatenate(
+        [result.judgments.renamed(names) for result, names in zip(results, renamed, strict=True)]
+    )
     rewards = known_rewards([result.rewards for result in results])
     labels = labels_of_runs(runs)
     missing = missing_policy(runs[0].run.protocol)
@@ -135,7 +135,7 @@ def scores_of_all(runs: Sequence[RunPlan], results: Sequence[RunResult]) -> Scor
         for plan, names in zip(plans, renamed, strict=True)
         for judge, keys in plan.training.items()
     }
-    scores = score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
+    scores = score(judgments, labels, rewards=rewards, missing=missing, training=training)
     more = {
         "beside": paid_in_all(result.scores.beside for result in results),
         "unfinished": tuple(

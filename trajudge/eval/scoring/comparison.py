@@ -14,7 +14,7 @@ import numpy as np
 
 from trajudge.eval.scoring.metrics import METRICS
 from trajudge.eval.scoring.observations import (
-    Cell,
+    GroupObservations,
     Observations,
     Predictions,
     TrajectoryGroup,
@@ -52,7 +52,7 @@ NOTHING = "no trajectory was judged by both"
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class JudgePair:
     """Two judges by name, and their observations of the same trajectories, in one order."""
 
     first: str
@@ -71,7 +71,7 @@ def compare(
     rankings: list[Ranking] = []
     for benchmark, label, judges in _compared(predictions, missing, compared):
         pairs = [
-            Pair(first, second, *on_the_same(judges[first], judges[second]))
+            JudgePair(first, second, *on_the_same(judges[first], judges[second]))
             for first, second in combinations(sorted(judges), 2)
         ]
         tested = _differences(pairs, benchmark, label)
@@ -109,10 +109,12 @@ def _compared(
             yield group.benchmark, label, judges
 
 
-def against_baseline(cells: Sequence[Cell], missing: Missing) -> list[MetricDifference]:
+def against_baseline(
+    cells: Sequence[GroupObservations], missing: Missing
+) -> list[MetricDifference]:
     """Differences, judge less rule, of every judge on success and every benchmark with all agents;
     trajectories without an official reward are left out, failed judgments as ``missing`` says."""
-    pairs: dict[str, list[Pair]] = defaultdict(list)
+    pairs: dict[str, list[JudgePair]] = defaultdict(list)
     rules: dict[bytes, Observations] = {}
     for cell in cells:
         if cell.judge == RULE_BASED or cell.group.agent != ALL_AGENTS:
@@ -120,7 +122,7 @@ def against_baseline(cells: Sequence[Cell], missing: Missing) -> list[MetricDiff
         mine = cell.observations.counted(missing).rewarded()
         if len(mine):
             rule = rules.setdefault(mine.trajectories, mine.as_rule_based())
-            pairs[cell.group.benchmark].append(Pair(cell.judge, RULE_BASED, mine, rule))
+            pairs[cell.group.benchmark].append(JudgePair(cell.judge, RULE_BASED, mine, rule))
     return [
         difference
         for benchmark, mine in pairs.items()
@@ -128,7 +130,9 @@ def against_baseline(cells: Sequence[Cell], missing: Missing) -> list[MetricDiff
     ]
 
 
-def _differences(pairs: Sequence[Pair], benchmark: str, label: Label) -> list[MetricDifference]:
+def _differences(
+    pairs: Sequence[JudgePair], benchmark: str, label: Label
+) -> list[MetricDifference]:
     """Test every pair in every compared metric, metric by metric, with Holm's correction over the
     pairs. Pairs on the same trajectories are computed together."""
     together: dict[bytes, list[int]] = defaultdict(list)
@@ -158,7 +162,7 @@ def _differences(pairs: Sequence[Pair], benchmark: str, label: Label) -> list[Me
     return differences
 
 
-def _tested(pairs: Sequence[Pair]) -> dict[str, list[dict[str, Any]]]:
+def _tested(pairs: Sequence[JudgePair]) -> dict[str, list[dict[str, Any]]]:
     """Return, metric by metric, the difference of every pair on the same trajectories, its limits
     and p-value, None where there are none; and why."""
     first = pairs[0].one
@@ -175,15 +179,17 @@ def _tested(pairs: Sequence[Pair]) -> dict[str, list[dict[str, Any]]]:
     tests: dict[str, list[dict[str, Any]]] = {}
     for name in COMPARED:
         metric = METRICS[name]
-        found = clustered_differences(
+        differences = clustered_differences(
             metric.sum_hits(counts)[order],
             metric.sum_trials(counts)[order],
             sizes,
             transform=metric.transform,
             squares=None if squares is None else metric.sum_trials(squares)[order],
         )
-        interval = found.interval
-        table = np.stack([interval.estimate, interval.low, interval.high, found.p_value], axis=-1)
+        interval = differences.interval
+        table = np.stack(
+            [interval.estimate, interval.low, interval.high, differences.p_value], axis=-1
+        )
         tests[name] = [
             _explained([_defined(value) for value in row], is_same)
             for row, is_same in zip(table.tolist(), same, strict=True)
@@ -268,7 +274,9 @@ def paired_counts(first: Observations, second: Observations) -> PairedCounts:
     )
 
 
-def _mcnemar_results(pairs: Sequence[Pair], benchmark: str, label: Label) -> list[McNemarResult]:
+def _mcnemar_results(
+    pairs: Sequence[JudgePair], benchmark: str, label: Label
+) -> list[McNemarResult]:
     """Test who is right more often; without a trajectory nothing tells the two apart."""
     runs: dict[bytes, TaskRuns] = {}
     tests: list[dict[str, Any]] = []

@@ -21,7 +21,7 @@ from trajudge.eval.scoring.metrics import (
     count_cells,
 )
 from trajudge.eval.scoring.observations import (
-    Cell,
+    GroupObservations,
     Observations,
     Predictions,
     ReferenceLabels,
@@ -51,7 +51,6 @@ from trajudge.eval.store.table import (
     KeyColumns,
     columns_of,
     distinct,
-    let_go,
 )
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import (
@@ -114,7 +113,6 @@ def score(
             for name, mine in by_judge(columns)
         ]
         del columns
-        let_go(judgments)
         cells = [cell for judge in judges for cell in judge.cells(missing, by_agent)]
         of_success = [cell for cell in cells if cell.label == "success"]
         detailed = [cell for cell in cells if by_agent or cell.group.agent == ALL_AGENTS]
@@ -185,7 +183,7 @@ class _Judge:
         remarks = (*stability_notes(judgments, len(predictions)), *on_training_set(name, len(keys)))
         return cls(name, predictions, due, trained, groups(reference, due), usage, remarks)
 
-    def cells(self, missing: Missing, by_agent: bool) -> Iterator[Cell]:
+    def cells(self, missing: Missing, by_agent: bool) -> Iterator[GroupObservations]:
         """Observe every group on every label; agents, unless ``by_agent``, on success alone."""
         predictions, reference = self.predictions, self.predictions.reference
         observed = {label: predictions.observe(label, missing) for label in predictions.labels()}
@@ -199,7 +197,9 @@ class _Judge:
             for label, whole in observed.items() if inside.any() else ():
                 if by_agent or group.agent == ALL_AGENTS or label == "success":
                     left_out = int(np.count_nonzero(unsure[label] & inside))
-                    yield Cell(self.name, group, label, whole.at(members[whole.index]), left_out)
+                    yield GroupObservations(
+                        self.name, group, label, whole.at(members[whole.index]), left_out
+                    )
 
     def coverage(self, by_agent: bool) -> Iterator[Coverage]:
         """Count how the judgments of every group ended."""
@@ -232,7 +232,7 @@ class _Judge:
             )
 
 
-def _scores(cells: Sequence[Cell], missing: Missing) -> list[Score]:
+def _scores(cells: Sequence[GroupObservations], missing: Missing) -> list[Score]:
     """Score every cell, and below success the rule-based baseline on the same trajectories, which
     judges of the same ones share. Observations of the same trajectories are computed together."""
     fields: list[dict[str, Any]] = []
@@ -262,7 +262,7 @@ def _scores(cells: Sequence[Cell], missing: Missing) -> list[Score]:
     return [Score(**each) for each in fields]
 
 
-def _fields(cell: Cell, observations: Observations, **more: Any) -> dict[str, Any]:
+def _fields(cell: GroupObservations, observations: Observations, **more: Any) -> dict[str, Any]:
     """Return the fields of a Score that are no metric."""
     cells = count_cells(observations.labels, observations.predictions).tolist()
     return {

@@ -434,7 +434,7 @@ def groups(reference: ReferenceLabels, among: Bools | None = None) -> list[Traje
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class GroupObservations:
     """What one row of scores is computed from: a judge's observations of a label in a group, from
     which ``unsure`` labels are left out."""
 

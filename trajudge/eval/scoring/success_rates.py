@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trajudge.eval.scoring.metrics import agentrewardbench_mean
 from trajudge.eval.scoring.observations import (
-    Cell,
+    GroupObservations,
     Observations,
     Predictions,
     TrajectoryGroup,
@@ -124,7 +124,7 @@ def _over_benchmarks(
     )
 
 
-def success_rates(cells: Sequence[Cell], missing: Missing) -> list[SuccessRate]:
+def success_rates(cells: Sequence[GroupObservations], missing: Missing) -> list[SuccessRate]:
     """Compute the three rates of every cell of success; under the paper's protocol they are rounded
     to four digits, the rate of nothing is 0, and a missing verdict is no success."""
     counted = [cell.observations.counted(missing) for cell in cells]

@@ -42,6 +42,7 @@ from trajudge.eval.sources import (
 from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.run_folder import MANIFEST, read_labels, read_manifest
+from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import Bools, Floats, Ints, unequal
 from trajudge.trajectories.model import TrajectoryKey
@@ -113,7 +114,8 @@ def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
             f"note: {count_of(len(keys), 'trajectory')} left out: {judge} was trained on them\n"
         )
     cut = unfinished_runs(manifest, len(judgments))
-    return Source(str(run), without_training(judgments, trained), {}, unfinished=cut)
+    kept = JudgmentTable.of(without_training(judgments, trained))
+    return Source(str(run), kept, {}, unfinished=cut)
 
 
 def _configuration(

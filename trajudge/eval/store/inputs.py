@@ -22,7 +22,7 @@ from trajudge.annotations import (
     store,
 )
 from trajudge.annotations.sources import agentrewardbench
-from trajudge.eval.store.labels import SavedKeys, StoredAnnotations, read_label_columns
+from trajudge.eval.store.labels import StoredAnnotations, read_label_columns
 from trajudge.eval.store.run_folder import LABELS
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
@@ -37,7 +37,6 @@ from trajudge.trajectories.model import (
 )
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
-from trajudge.trajectories.store import find_file
 from trajudge.util.errors import UserError
 from trajudge.util.files import special_kind
 
@@ -80,26 +79,7 @@ class DataSource(NamedTuple):
 
     def read_index(self) -> DataIndex:
         """Read the keys of all trajectories; a trajectory is passed over where its key is in its
-        path or its line begins with it. The keys of a large file of ours of which every line is
-        readable are kept in the user's cache. Raises UserError as ``read``."""
-        saved = self._saved_keys()
-        known = saved.load() if saved else None
-        if known is not None:
-            return DataIndex(known)
-        index = self._read_keys()
-        if saved and not index.unreadable:
-            saved.keep(index.keys)
-        return index
-
-    def _saved_keys(self) -> SavedKeys | None:
-        """Return where the keys are kept: None for other data than one file of ours."""
-        if self.trajectories is not None:
-            return None
-        kind, path = parse_source(open_spec(self.spec))
-        file = find_file(path) if kind == store.KIND and path is not None else None
-        return SavedKeys(file) if file else None
-
-    def _read_keys(self) -> DataIndex:
+        path or its line begins with it. Raises UserError as ``read``."""
         found = KeyColumnsBuilder()
 
         def note(key: TrajectoryKey) -> bool:
@@ -254,6 +234,15 @@ def open_recorded(spec: str) -> str:
     if (named := PLUGINS.split(spec)) and named[0] not in KINDS:
         raise UserError(f"the run's data is {spec}: name its loader yourself, with --data {spec}")
     return open_spec(spec)
+
+
+def open_on_this_machine(spec: str) -> str:
+    """Open what a run's folder says of its data, as ``open_recorded``. Raises UserError also for
+    data that would be fetched."""
+    opened = open_recorded(spec)
+    if parse_source(opened)[1] is None:
+        raise UserError("it would be fetched: name the copy on this machine with --data KIND:PATH")
+    return opened
 
 
 def _default_data() -> tuple[str, str]:

@@ -101,9 +101,6 @@ class RunManifest(Record):
     ``goals`` is the SHA-256 of the file of ``--goals``, None where the data had its own.
     ``judge_versions`` are the versions on the cards of the judge and of its members, by name.
     ``published``: the judge was run by others, who published its verdicts; nothing was asked here.
-
-    A field that is new since the first release is declared with ``trajectories.added.added``:
-    folders recorded before it stay the same run, under the same name.
     """
 
     judge: str
@@ -132,8 +129,7 @@ class RunManifest(Record):
 
 
 # What may differ between two sessions of the same run: how it is scored, and by which release.
-# Windows are compared by themselves: what an earlier release did not record is no difference, and
-# no judge changes its version without its prompts.
+# Windows are compared by themselves, and no judge changes its version without its prompts.
 _FREE = {"protocol", "version", "card", "revision", "sent", "windows", "prices", "judge_versions"}
 
 # Settings that may differ between two parts of what one judge judged: the data, and the release.
@@ -161,12 +157,8 @@ def code_version() -> str:
 
 
 def recorded_versions(manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Return the versions of the judges of a recorded run, by name; before versions were recorded,
-    every judge was of its first. A user's judge has none."""
-    if versions := manifest.get("judge_versions"):
-        return dict(versions)
-    card = manifest.get("card") or {}
-    return {str(card["name"]): int(card.get("version", 1))} if card.get("name") else {}
+    """Return the versions of the judges of a recorded run, by name; a user's judge has none."""
+    return dict(manifest.get("judge_versions") or {})
 
 
 def configuration_of(manifest: Mapping[str, Any]) -> str:
@@ -209,22 +201,19 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
 
 def _settings(manifest: RunManifest) -> dict[str, Any]:
     """Select the settings that two sessions of one run must share."""
-    content = manifest.model_dump(mode="json")
-    return {name: value for name, value in content.items() if name not in _FREE}
+    return manifest.model_dump(mode="json", exclude=_FREE)
 
 
 def check_same_run(
     where: str, earlier: dict[str, Any], manifest: RunManifest, folder: Path | None = None
 ) -> None:
-    """Compare as both are read today: a field that the earlier one lacks has its default. Raises
-    UserError naming ``where`` the earlier one stands and the first difference; ``folder`` holds
-    what could not be read then, where there is one."""
+    """Raise UserError where the settings differ, naming ``where`` the earlier ones stand and the
+    first difference; ``folder`` holds what could not be read then, where there is one."""
     _check_windows(where, earlier.get("windows"), manifest)
     now = _settings(manifest)
     before = {name: value for name, value in earlier.items() if name not in _FREE}
     for name in (*now, *(before.keys() - now.keys())):
-        default = _default(name)
-        old, new = before.get(name, default), now.get(name, default)
+        old, new = before.get(name), now.get(name)
         if name == "selection":
             _check_trajectories(where, old, new, folder)
         if old != new:
@@ -260,15 +249,6 @@ def _check_windows(where: str, earlier: object, manifest: RunManifest) -> None:
                 f"window of {model}, which is {window.tokens:,} tokens now: go on with  "
                 f"--context {tokens}  or choose another --out"
             )
-
-
-def _default(name: str) -> object:
-    field = RunManifest.model_fields.get(name)
-    return (
-        None
-        if field is None or field.is_required()
-        else field.get_default(call_default_factory=True)
-    )
 
 
 def _short(value: object) -> str:

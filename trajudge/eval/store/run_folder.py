@@ -1,7 +1,19 @@
-"""The folder of a run: manifest, journal, ledger of calls, labels, rewards, log and lock.
+"""The folder of a run, and how its files are read and written.
 
-``judgments.jsonl`` gets a line for every judgment as soon as it is made; a run that was killed and
-resumed ends with the same bytes as one that was not.
+| file | what it holds |
+|---|---|
+| ``manifest.json`` | the settings, and what was really sent (``eval.store.manifest``) |
+| ``judgments.jsonl`` | a line a judgment as soon as it is made (``eval.store.table``) |
+| ``calls.jsonl`` | a line a model call of every session: the ledger |
+| ``payments.jsonl`` | what was paid for every attempt (``judges.engine.budget``) |
+| ``records/`` | what verdicts rest on, of judges that keep it, a file a judgment |
+| ``labels.jsonl``, ``rewards.jsonl`` | what the judge is scored against (``eval.store.labels``) |
+| ``goals.jsonl`` | digests of the tasks' goals (``eval.store.task_goals``) |
+| ``unreadable.jsonl`` | records of the data that could not be read |
+| ``run.log``, ``run.lock`` | what judging logs; which process is at work |
+
+A run that was killed and resumed ends with the same ``judgments.jsonl`` as one that was not: what
+tells of the execution alone, seconds and cache hits, stands in the ledger.
 """
 
 from __future__ import annotations
@@ -15,6 +27,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from io import FileIO
@@ -25,8 +38,7 @@ from urllib.parse import quote
 
 import numpy as np
 import orjson
-from pydantic import FiniteFloat, JsonValue, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic import JsonValue, ValidationError
 
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation, Labels, SampleFrame, primary_labels
@@ -38,10 +50,9 @@ from trajudge.eval.store.labels import (
 )
 from trajudge.eval.store.table import (
     PAYMENTS,
-    JudgmentColumns,
+    JudgmentTable,
     KeyColumns,
-    RunJudgments,
-    SavedColumns,
+    OpenedFile,
     bad_line,
     last_of_each,
     places_among,
@@ -51,7 +62,7 @@ from trajudge.eval.store.table import (
 )
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import Ints
-from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable, compacted
+from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable
 from trajudge.util.errors import UserError
 from trajudge.util.files import (
     lock,
@@ -67,9 +78,97 @@ from trajudge.util.machine import collection_paused
 from trajudge.util.masking import masked
 from trajudge.util.terminal import count_of, one_line
 
+MANIFEST = "manifest.json"
+
+JUDGMENTS = "judgments.jsonl"
+
 CALLS = "calls.jsonl"
 
+RECORDS = "records"
+
+LABELS = "labels.jsonl"
+
+REWARDS = "rewards.jsonl"
+
+UNREADABLE = "unreadable.jsonl"
+
+COST = "cost.json"
+
+LOG = "run.log"
+
+LOCK = "run.lock"
+
 _OF_CALL = ("stage", "request", "rung", "finish", "cost")
+
+_OF_EXECUTION = frozenset(("seconds", "cached"))
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+# A file system takes names of 255 bytes; a longer one ends with a hash.
+_LONGEST_NAME = 200
+
+_LOGGERS = ("trajudge.eval", "trajudge.judges", "trajudge.trajectories")
+
+
+R = TypeVar("R", bound=Record)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Around every write below ``folder``: a full disk, or a folder that cannot be written, becomes
+    UserError, one sentence."""
+    try:
+        yield
+    except OSError as error:
+        mend = "make room" if error.errno in _NO_ROOM else "make it a folder that can be written"
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror}): {mend} and start the same "
+            "command again; nothing that was answered is lost"
+        ) from error
+
+
+def write_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a file of a run, whole or not at all, a line at a time. Raises UserError on a full
+    disk; the file then stays as it was."""
+    with writing(path.parent), replacing(path, durable=False) as file:
+        file.writelines(lines)
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
+    """Write ``manifest.json``."""
+    content = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2)
+    write_lines(folder / MANIFEST, [content + b"\n"])
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the settings that the run was made with."""
+    path = folder / MANIFEST
+    try:
+        manifest = orjson.loads(read_utf8(path))
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path}: is not JSON ({error}); give the folder of a run") from error
+    if not isinstance(manifest, dict):
+        raise UserError(f"{path}: holds no JSON object; give the folder of a run")
+    return manifest
+
+
+def judgment_line(judgment: Judgment) -> bytes:
+    """Encode a judgment as a line of ``judgments.jsonl``, newline included."""
+    fields: dict[str, Any] = {**vars(judgment), "key": vars(judgment.key)}
+    del fields["record"]
+    fields["calls"] = [
+        {name: value for name, value in vars(call).items() if name not in _OF_EXECUTION}
+        | {"usage": call.usage and vars(call.usage)}
+        for call in judgment.calls
+    ]
+    try:
+        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        return orjson.dumps(without_surrogates(fields), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
@@ -88,190 +187,6 @@ def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
         )
         for call in judgment.calls
     ]
-
-
-def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
-    """Dollars by request, as far as prices are known: a request that several judgments have in
-    common was paid once, and one that the cache answered was not paid."""
-    calls = (call for judgment in judgments for call in judgment.calls)
-    return {call.request: call.cost for call in calls if call.cost and not call.cached}
-
-
-class RunDollars(NamedTuple):
-    """US dollars by request that a run spent in all of its sessions: ``noted`` of its attempts, and
-    ``stated`` by its judgments, also of what was not noted here: earlier releases noted less, and a
-    batch is noted by the run that it was made for."""
-
-    noted: Mapping[str, float]
-    stated: dict[str, float]
-
-
-def spent_in(folder: Path, judgments: Iterable[Judgment]) -> RunDollars:
-    """Read what a run has spent: of judgments, and of what never came to one."""
-    from trajudge.judges.engine.budget import read_payments  # noqa: PLC0415 - scores need no engine
-
-    return RunDollars(read_payments(folder / PAYMENTS), paid(judgments))
-
-
-def dollars_in_all(runs: Sequence[RunDollars]) -> float:
-    """Add up what runs spent. What several noted of a request, each has paid; what none of them
-    noted was paid once, whichever judgments state it."""
-    noted = in_all([run.noted for run in runs])
-    stated = {request: dollars for run in runs for request, dollars in run.stated.items()}
-    return sum(({**stated, **noted}).values())
-
-
-def in_all(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Add up dollars by request."""
-    dollars: dict[str, float] = defaultdict(float)
-    for part in parts:
-        for request, cost in part.items():
-            dollars[request] += cost
-    return dict(dollars)
-
-
-LOG = "run.log"
-
-SOURCES = ("trajudge.eval", "trajudge.judges", "trajudge.trajectories")
-
-
-@contextmanager
-def run_log(folder: Path) -> Iterator[None]:
-    """Append to ``run.log`` what judging logs, and the tracebacks of users' code.
-
-    The file is made at the first line.
-
-    No key gets into it, whatever an error message repeats.
-    """
-    handler = _Handler(folder / LOG, encoding="utf-8", delay=True)
-    handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
-    loggers = [logging.getLogger(name) for name in SOURCES]
-    earlier = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, earlier, strict=True):
-            logger.removeHandler(handler)
-            logger.setLevel(level)
-        handler.close()
-
-
-class _Handler(logging.FileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Pass over a line that cannot be written: a full disk is told where judgments are kept."""
-
-
-class _OneLine(logging.Formatter):
-    """A record on one line, a traceback below it with its own lines, indented; both without control
-    characters and without secrets."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        # The base class would take a traceback that another handler's formatter left on the record.
-        text = one_line(self._message(record))
-        if record.exc_info:
-            lines = self.formatException(record.exc_info).splitlines()
-            text = "\n    ".join([text, *map(one_line, lines)])
-        return masked(text)
-
-    def _message(self, record: logging.LogRecord) -> str:
-        record.message = record.getMessage()
-        record.asctime = self.formatTime(record)
-        return self.formatMessage(record)
-
-
-MANIFEST = "manifest.json"
-
-JUDGMENTS = "judgments.jsonl"
-
-LABELS = "labels.jsonl"
-
-REWARDS = "rewards.jsonl"
-
-UNREADABLE = "unreadable.jsonl"
-
-COST = "cost.json"
-
-RECORDS = "records"
-
-# Of this execution, not of the judgment: a run that was interrupted ends with the same bytes.
-_OF_EXECUTION = frozenset(("seconds", "cached"))
-
-_EXECUTION: Any = {"calls": {"__all__": set(_OF_EXECUTION)}, "record": True}
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-# A file system takes names of 255 bytes; a longer one ends with a hash.
-_LONGEST_NAME = 200
-
-
-R = TypeVar("R", bound=Record)
-
-
-class OfficialReward(Record):
-    """A line of ``rewards.jsonl``."""
-
-    key: TrajectoryKey
-    official_reward: FiniteFloat | None = None
-
-
-class UnreadableRecord(Record):
-    """A line of ``unreadable.jsonl``: a record whose key is not known, so that no judgment tells of
-    it; that of a trajectory with a key is a skipped one."""
-
-    source: str
-    reason: str
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Around every write below ``folder``: a full disk, or a folder that cannot be written, becomes
-    UserError, one sentence."""
-    try:
-        yield
-    except OSError as error:
-        mend = "make room" if error.errno in _NO_ROOM else "make it a folder that can be written"
-        raise UserError(
-            f"{folder}: cannot be written ({error.strerror}): {mend} and start the same "
-            "command again; nothing that was answered is lost"
-        ) from error
-
-
-# Only judges of the process fill them: other lines leave them out.
-_OF_STEP_JUDGES = ("process", "failure_step", "failure_type")
-
-
-def judgment_line(judgment: Judgment) -> bytes:
-    """Encode a judgment as a line of ``judgments.jsonl``, newline included."""
-    absent = {name for name in _OF_STEP_JUDGES if getattr(judgment, name) is None}
-    try:  # as below, in a fraction of the time
-        return orjson.dumps(_line_fields(judgment, absent), option=orjson.OPT_APPEND_NEWLINE)
-    except orjson.JSONEncodeError:
-        pass
-    left_out = {**_EXECUTION, **dict.fromkeys(absent, True)}
-    try:
-        return judgment.model_dump_json(exclude=left_out).encode() + b"\n"
-    except PydanticSerializationError:
-        clean = Judgment.model_validate(without_surrogates(judgment.model_dump()))
-        return clean.model_dump_json(exclude=left_out).encode() + b"\n"
-
-
-def _line_fields(judgment: Judgment, absent: set[str]) -> dict[str, Any]:
-    """Return what a line holds, as JSON values in the order of the fields."""
-    fields: dict[str, Any] = {
-        name: value
-        for name, value in vars(judgment).items()
-        if name != "record" and name not in absent
-    }
-    fields["key"] = vars(judgment.key)
-    fields["calls"] = [
-        {name: value for name, value in vars(call).items() if name not in _OF_EXECUTION}
-        | {"usage": call.usage and vars(call.usage)}
-        for call in judgment.calls
-    ]
-    return fields
 
 
 def record_path(folder: Path, judgment: Judgment) -> Path:
@@ -313,7 +228,7 @@ def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -
 
 
 def _reward_line(benchmark: str, agent: str, task: str, attempt: int, reward: float) -> bytes:
-    """Encode an OfficialReward; nan is null."""
+    """Encode a line; nan is null."""
     key = {"benchmark": benchmark, "agent": agent, "task_id": task, "attempt": attempt}
     line = {"key": key, "official_reward": reward}
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
@@ -323,10 +238,7 @@ def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:
     """Read the official reward of every trajectory of the run; the last counts where a trajectory
     has several."""
     with collection_paused():
-        if rewards := read_reward_columns(folder / REWARDS):
-            return rewards
-        lines = _each_record(folder / REWARDS, OfficialReward)
-        return {compacted(line.key): line.official_reward for line in lines}
+        return read_reward_columns(folder / REWARDS)
 
 
 def write_labels(
@@ -348,58 +260,12 @@ def read_labels(folder: Path) -> Labels:
     return primary_labels(store.load(folder / LABELS))
 
 
-def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
-    """Write ``manifest.json``."""
-    content = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2)
-    write_lines(folder / MANIFEST, [content + b"\n"])
+class UnreadableRecord(Record):
+    """A line of ``unreadable.jsonl``: a record whose key is not known, so that no judgment tells of
+    it; that of a trajectory with a key is a skipped one."""
 
-
-def copy_run(folder: Path, target: Path) -> None:
-    """Copy what judgments are scored with, and what could not be read, into another folder."""
-    with writing(target):
-        make_folder(target, "--out")
-        for name in (MANIFEST, LABELS, REWARDS, UNREADABLE):
-            if (folder / name).is_file():
-                write_bytes(target / name, read_regular(folder / name))
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the settings that the run was made with."""
-    path = folder / MANIFEST
-    try:
-        manifest = orjson.loads(_bytes(path))
-    except orjson.JSONDecodeError as error:
-        raise UserError(f"{path}: is not JSON ({error}); give the folder of a run") from error
-    if not isinstance(manifest, dict):
-        raise UserError(f"{path}: holds no JSON object; give the folder of a run")
-    return manifest
-
-
-def _records(path: Path, record: type[R]) -> list[R]:
-    with collection_paused():
-        return [*_each_record(path, record)]
-
-
-def _each_record(path: Path, record: type[R]) -> Iterator[R]:
-    for line in whole_lines(path):
-        try:
-            yield record.model_validate_json(line.content)
-        except ValidationError as error:
-            raise bad_line(path, line.number, error) from error
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return read_utf8(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def write_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a file of a run, whole or not at all, a line at a time. Raises UserError on a full
-    disk; the file then stays as it was."""
-    with writing(path.parent), replacing(path, durable=False) as file:
-        file.writelines(lines)
+    source: str
+    reason: str
 
 
 def write_unreadable(folder: Path, items: Sequence[Unreadable]) -> None:
@@ -435,9 +301,171 @@ def unreadable_said(items: Sequence[Unreadable | UnreadableRecord]) -> str:
     return f"{records} that cannot be read; the first is {items[0].source}: {items[0].reason}"
 
 
-LOCK = "run.lock"
+def _records(path: Path, record: type[R]) -> list[R]:
+    records = []
+    with collection_paused():
+        for line in whole_lines(path):
+            try:
+                records.append(record.model_validate_json(line.content))
+            except ValidationError as error:
+                raise bad_line(path, line.number, error) from error
+    return records
 
-_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+def copy_run(folder: Path, target: Path) -> None:
+    """Copy what judgments are scored with, and what could not be read, into another folder."""
+    with writing(target):
+        make_folder(target, "--out")
+        for name in (MANIFEST, LABELS, REWARDS, UNREADABLE):
+            if (folder / name).is_file():
+                write_bytes(target / name, read_regular(folder / name))
+
+
+class JudgmentJournal:
+    """The judgments of a run's folder: those from before, and those that are added. Nothing of
+    these stays in memory: they are read from their file when they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the journal. Raises UserError for an unwritable folder or a damaged line."""
+        self._folder = folder
+        try:
+            self._files = {name: _open_to_append(folder / name) for name in (JUDGMENTS, CALLS)}
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be written ({error.strerror})") from error
+        self._lines: JudgmentTable | None = self._read()
+
+    def __enter__(self) -> JudgmentJournal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with writing(self._folder), ExitStack() as files:
+            for file in self._files.values():
+                files.callback(file.close)
+
+    def judgments(self) -> JudgmentTable:
+        """Return the judgments so far, the last of each trajectory and sample, in the order of
+        their lines, with the seconds of their calls in all sessions."""
+        if self._lines is None:
+            self._lines = self._read()
+        return self._lines.at(last_of_each(self._lines))
+
+    def add(self, judgment: Judgment) -> None:
+        """Write one judgment; it has left this process when this returns. Raises UserError on a
+        full disk: nothing of the line is then in the file."""
+        self._lines = None
+        write_record(self._folder, judgment)
+        line = judgment_line(judgment)
+        with writing(self._folder):
+            _append(self._files[JUDGMENTS], line)
+            _append(self._files[CALLS], b"".join(ledger_lines(judgment)))
+
+    def finish(self, keys: KeyColumns) -> JudgmentTable:
+        """Rewrite ``judgments.jsonl`` in the order of ``keys`` (then by sample), and return the
+        judgments with the seconds of their calls.
+
+        Raises UserError on a full disk; the file then stays as it was.
+        """
+        judgments = self.judgments()
+        order = _order(judgments, keys, self._folder)
+        path = self._folder / JUDGMENTS
+        if len(judgments) < self._count() or (np.diff(order) < 0).any():
+            file, judgments = OpenedFile(path), judgments.at(order)
+            lines = zip(judgments.offset.tolist(), judgments.length.tolist(), strict=True)
+            write_lines(path, (file.line(*line) for line in lines))
+            ends = np.cumsum(judgments.length, dtype=np.int64)
+            rewritten = (OpenedFile(path),)
+            judgments = replace(judgments, offset=ends - judgments.length, sources=rewritten)
+        return judgments
+
+    def _read(self) -> JudgmentTable:
+        return read_run_judgments(self._folder / JUDGMENTS, self._folder / CALLS)
+
+    def _count(self) -> int:
+        return 0 if self._lines is None else len(self._lines)
+
+
+def _order(judgments: JudgmentTable, keys: KeyColumns, folder: Path) -> Ints:
+    """Return the rows in the order of ``keys``, then by sample. Raises UserError for a judgment of
+    another trajectory."""
+    mine = places_among(judgments.keys, keys)
+    if (mine < 0).any():
+        other = judgments.keys.key(int(np.argmin(mine)))
+        raise UserError(
+            f"{folder}: holds a judgment of {other}, which the data no longer has: choose another "
+            "--out"
+        )
+    return np.lexsort((judgments.sample, mine))
+
+
+def _append(file: FileIO, content: bytes) -> None:
+    """Write all of it at the end, in one system call as a rule, or nothing. Raises OSError."""
+    written = 0
+    try:
+        while written < len(content):
+            written += file.write(content[written:])
+    except OSError:
+        file.truncate(file.seek(0, 2) - written)
+        raise
+
+
+def _open_to_append(path: Path) -> FileIO:
+    """At the end of the last whole line: a kill may have torn the one after it. Nothing is held
+    back: a buffer would be emptied after every line, which takes three system calls for one."""
+    file = path.open("ab+", buffering=0)
+    size = file.seek(0, 2)
+    position = size
+    while position:
+        start = max(0, position - 65_536)
+        file.seek(start)
+        newline = file.read(position - start).rfind(b"\n")
+        if newline >= 0:
+            position = start + newline + 1
+            break
+        position = start
+    if position != size:
+        file.truncate(position)
+    file.seek(0, 2)
+    return file
+
+
+class RunDollars(NamedTuple):
+    """US dollars by request that a run spent in all of its sessions: ``noted`` of its attempts, and
+    ``stated`` by its judgments, also of what was not noted here: a batch is noted by the run that
+    it was made for."""
+
+    noted: Mapping[str, float]
+    stated: dict[str, float]
+
+
+def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
+    """Dollars by request, as far as prices are known: a request that several judgments have in
+    common was paid once, and one that the cache answered was not paid."""
+    calls = (call for judgment in judgments for call in judgment.calls)
+    return {call.request: call.cost for call in calls if call.cost and not call.cached}
+
+
+def spent_in(folder: Path, judgments: Iterable[Judgment]) -> RunDollars:
+    """Read what a run has spent: of judgments, and of what never came to one."""
+    from trajudge.judges.engine.budget import read_payments  # noqa: PLC0415 - scores need no engine
+
+    return RunDollars(read_payments(folder / PAYMENTS), paid(judgments))
+
+
+def dollars_in_all(runs: Sequence[RunDollars]) -> float:
+    """Add up what runs spent. What several noted of a request, each has paid; what none of them
+    noted was paid once, whichever judgments state it."""
+    noted = in_all([run.noted for run in runs])
+    stated = {request: dollars for run in runs for request, dollars in run.stated.items()}
+    return sum(({**stated, **noted}).values())
+
+
+def in_all(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Add up dollars by request."""
+    dollars: dict[str, float] = defaultdict(float)
+    for part in parts:
+        for request, cost in part.items():
+            dollars[request] += cost
+    return dict(dollars)
 
 
 @contextmanager
@@ -500,108 +528,48 @@ def _owner(path: Path) -> str:
     return one_line(named)
 
 
-class JudgmentJournal:
-    """The judgments of a run's folder: those from before, and those that are added. Nothing of
-    these stays in memory: they are read from their file when they are asked for."""
+@contextmanager
+def run_log(folder: Path) -> Iterator[None]:
+    """Append to ``run.log`` what judging logs, and the tracebacks of users' code.
 
-    def __init__(self, folder: Path) -> None:
-        """Open the journal. Raises UserError for an unwritable folder or a damaged line."""
-        self._folder = folder
-        try:
-            self._files = {name: _open_to_append(folder / name) for name in (JUDGMENTS, CALLS)}
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be written ({error.strerror})") from error
-        self._lines: RunJudgments | None = self._read()
+    The file is made at the first line.
 
-    def __enter__(self) -> JudgmentJournal:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with writing(self._folder), ExitStack() as files:
-            for file in self._files.values():
-                files.callback(file.close)
-
-    def judgments(self) -> RunJudgments:
-        """Return the judgments so far, the last of each trajectory and sample, in the order of
-        their lines, with the seconds of their calls in all sessions."""
-        if self._lines is None:
-            self._lines = self._read()
-        return self._lines.at(last_of_each(self._lines.columns))
-
-    def add(self, judgment: Judgment) -> None:
-        """Write one judgment; it has left this process when this returns. Raises UserError on a
-        full disk: nothing of the line is then in the file."""
-        self._lines = None
-        write_record(self._folder, judgment)
-        line = judgment_line(judgment)
-        with writing(self._folder):
-            _append(self._files[JUDGMENTS], line)
-            _append(self._files[CALLS], b"".join(ledger_lines(judgment)))
-
-    def finish(self, keys: KeyColumns) -> RunJudgments:
-        """Rewrite ``judgments.jsonl`` in the order of ``keys`` (then by sample), and return the
-        judgments with the seconds of their calls.
-
-        Raises UserError on a full disk; the file then stays as it was.
-        """
-        is_new = self._lines is None
-        judgments = self.judgments()
-        order = _order(judgments.columns, keys, self._folder)
-        path, ledger = self._folder / JUDGMENTS, self._folder / CALLS
-        if len(judgments) < self._count() or (np.diff(order) < 0).any():
-            judgments = judgments.at(order)
-            write_lines(path, judgments.lines())
-            judgments, is_new = judgments.in_file(path), True
-        if is_new:
-            SavedColumns(path, ledger, written_here=True).keep(judgments.columns)
-        return judgments
-
-    def _read(self) -> RunJudgments:
-        return read_run_judgments(self._folder / JUDGMENTS, self._folder / CALLS)
-
-    def _count(self) -> int:
-        return 0 if self._lines is None else len(self._lines)
-
-
-def _order(columns: JudgmentColumns, keys: KeyColumns, folder: Path) -> Ints:
-    """Return the rows in the order of ``keys``, then by sample. Raises UserError for a judgment of
-    another trajectory."""
-    mine = places_among(columns.keys, keys)
-    if (mine < 0).any():
-        other = columns.keys.key(int(np.argmin(mine)))
-        raise UserError(
-            f"{folder}: holds a judgment of {other}, which the data no longer has: choose another "
-            "--out"
-        )
-    return np.lexsort((columns.sample, mine))
-
-
-def _append(file: FileIO, content: bytes) -> None:
-    """Write all of it at the end, in one system call as a rule, or nothing. Raises OSError."""
-    written = 0
+    No key gets into it, whatever an error message repeats.
+    """
+    handler = _Handler(folder / LOG, encoding="utf-8", delay=True)
+    handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    earlier = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
     try:
-        while written < len(content):
-            written += file.write(content[written:])
-    except OSError:
-        file.truncate(file.seek(0, 2) - written)
-        raise
+        yield
+    finally:
+        for logger, level in zip(loggers, earlier, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+        handler.close()
 
 
-def _open_to_append(path: Path) -> FileIO:
-    """At the end of the last whole line: a kill may have torn the one after it. Nothing is held
-    back: a buffer would be emptied after every line, which takes three system calls for one."""
-    file = path.open("ab+", buffering=0)
-    size = file.seek(0, 2)
-    position = size
-    while position:
-        start = max(0, position - 65_536)
-        file.seek(start)
-        newline = file.read(position - start).rfind(b"\n")
-        if newline >= 0:
-            position = start + newline + 1
-            break
-        position = start
-    if position != size:
-        file.truncate(position)
-    file.seek(0, 2)
-    return file
+class _Handler(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Pass over a line that cannot be written: a full disk is told where judgments are kept."""
+
+
+class _OneLine(logging.Formatter):
+    """A record on one line, a traceback below it with its own lines, indented; both without control
+    characters and without secrets."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        # The base class would take a traceback that another handler's formatter left on the record.
+        text = one_line(self._message(record))
+        if record.exc_info:
+            lines = self.formatException(record.exc_info).splitlines()
+            text = "\n    ".join([text, *map(one_line, lines)])
+        return masked(text)
+
+    def _message(self, record: logging.LogRecord) -> str:
+        record.message = record.getMessage()
+        record.asctime = self.formatTime(record)
+        return self.formatMessage(record)

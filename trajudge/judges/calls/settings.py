@@ -20,7 +20,7 @@ JsonText = Annotated[str, BeforeValidator(_as_json)]
 """A JSON object, as text or as a mapping."""
 
 
-class Parameter(Option):
+class RequestParameter(Option):
     """An option that goes into every request under its name: it is then in the manifest, in the key
     of a cached reply, and among what two runs of a judge must share."""
 
@@ -43,25 +43,27 @@ class CallConfig(Settings):
         str | None, Option("a server that speaks the adapter's protocol", "URL")
     ] = None
     temperature: Annotated[
-        float, Field(ge=0, le=HOTTEST), Parameter("sampling temperature (default: 0)", "T")
+        float, Field(ge=0, le=HOTTEST), RequestParameter("sampling temperature (default: 0)", "T")
     ] = 0.0
     max_tokens: Annotated[
         Count | None,
-        Parameter("tokens per reply (default: 1024, of a model that reasons 16000)"),
+        RequestParameter("tokens per reply (default: 1024, of a model that reasons 16000)"),
     ] = None
     reasoning_effort: Annotated[
-        str | None, Parameter("none, low, medium, high, ... as it knows them", "WORD")
+        str | None, RequestParameter("none, low, medium, high, ... as it knows them", "WORD")
     ] = None
-    thinking_budget: Annotated[Count | None, Parameter("tokens for thinking, of --max-tokens")] = (
-        None
-    )
+    thinking_budget: Annotated[
+        Count | None, RequestParameter("tokens for thinking, of --max-tokens")
+    ] = None
     extra_body: Annotated[
         JsonText | None, Option("an object of fields added to every request", "JSON")
     ] = None
     extra_headers: Annotated[
         JsonText | None, Option("an object of headers; secret ones are not kept", "JSON")
     ] = None
-    seed: Annotated[Seed, Parameter("seed of the calls and of --stratified (default: 0)")] = 0
+    seed: Annotated[
+        Seed, RequestParameter("seed of the calls and of --stratified (default: 0)")
+    ] = 0
     concurrency: Annotated[Count, Option("concurrent calls")] = 32
     rpm: Annotated[Positive | None, Option("requests per minute at most")] = None
     tpm: Annotated[Positive | None, Option("tokens per minute at most")] = None
@@ -109,4 +111,6 @@ class CallConfig(Settings):
         return self
 
 
-PARAMETERS = tuple(one.field for one in options_of(CallConfig) if isinstance(one.option, Parameter))
+PARAMETERS = tuple(
+    one.field for one in options_of(CallConfig) if isinstance(one.option, RequestParameter)
+)

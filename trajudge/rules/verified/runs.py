@@ -29,6 +29,7 @@ import msgspec
 from msgspec import Struct
 
 from trajudge.rules.har import Kept, read_raw, trimmed, write_har
+from trajudge.rules.limits import RUN_SECONDS
 from trajudge.rules.output import first, show, write_json
 from trajudge.rules.reading import MAX_BYTES, decode, read_bytes
 from trajudge.rules.values import Mode
@@ -302,8 +303,6 @@ def premature(result: TaskResult, tau: float = TAU) -> bool:
     return result.exploration is not None and result.exploration < tau
 
 
-SECONDS = 60.0
-
 PATIENCE = 10
 
 _RESULT = msgspec.msgpack.Decoder(TaskResult)
@@ -319,7 +318,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     evaluator: VerifiedEvaluator
     steps: Mapping[str, float]
     states: Mapping[str, State] = {}
-    seconds: float = SECONDS
+    seconds: float = RUN_SECONDS
 
 
 def judged(batch: Batch, task_id: str) -> TaskResult:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.eval.cases import call, said
-from trajudge.eval.store.run_folder import CALLS, ledger_lines
-from trajudge.eval.store.table import PAYMENTS, JudgmentColumns, with_ledger
+from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, ledger_lines, write_judgments
+from trajudge.eval.store.table import PAYMENTS, read_run_judgments
 from trajudge.judges.engine import Payments
 from trajudge.judges.model import Judgment
 
@@ -22,8 +22,9 @@ def judged(*, cached: bool) -> Judgment:
 
 
 def cached_calls(folder: Path) -> list[bool]:
-    columns = JudgmentColumns.of([judged(cached=False)])
-    flags: list[bool] = with_ledger(columns, folder / CALLS).calls.cached.tolist()
+    write_judgments(folder, [judged(cached=False)])
+    table = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
+    flags: list[bool] = table.calls.cached.tolist()
     return flags
 
 

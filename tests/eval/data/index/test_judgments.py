@@ -17,22 +17,19 @@ from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     ledger_lines,
-    read_judgments,
 )
 from trajudge.eval.store.table import (
-    JudgmentColumns,
+    JudgmentTable,
     OpenedFile,
-    RunJudgments,
+    concatenate,
     decode_fields,
     read_run_judgments,
 )
 from trajudge.judges.model import Judgment, Status
 from trajudge.util.errors import UserError
 
-RECORDED = Path(__file__).parents[3] / "recorded" / "02d9bb7" / "runs"
 
-
-def read(folder: Path) -> RunJudgments:
+def read(folder: Path) -> JudgmentTable:
     return read_run_judgments(folder / JUDGMENTS, folder / CALLS)
 
 
@@ -58,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def equal(one: JudgmentColumns, other: JudgmentColumns) -> None:
+def equal(one: JudgmentTable, other: JudgmentTable) -> None:
     assert list(one.keys) == list(other.keys)
     assert one.judges == other.judges
     assert one.calls.stages == other.calls.stages
@@ -73,27 +70,21 @@ def test_records_and_columns_are_those_that_were_written(folder: Path) -> None:
     assert list(judgments) == made()
     assert [judgments[place] for place in (3, 0, -1)] == [made()[place] for place in (3, 0, -1)]
     assert judgments[1:3] == made()[1:3]
-    equal(judgments.columns, JudgmentColumns.of(made()))
-
-
-@pytest.mark.parametrize("run", sorted(path.name for path in RECORDED.iterdir()))
-def test_recorded_runs_are_read_as_by_validation(run: str) -> None:
-    found = [j.model_copy(update={"calls": ()}) for j in read(RECORDED / run)]
-    assert found == [j.model_copy(update={"calls": ()}) for j in read_judgments(RECORDED / run)]
+    equal(judgments, JudgmentTable.of(made()))
 
 
 def test_some_of_them_keep_their_calls(folder: Path) -> None:
     rows = np.array([3, 0])
-    equal(read(folder).columns.at(rows), JudgmentColumns.of([made()[row] for row in rows]))
+    equal(read(folder).at(rows), JudgmentTable.of([made()[row] for row in rows]))
     mask = np.array([False, True, True, False])
     assert list(read(folder).at(mask)) == made()[1:3]
 
 
 def test_several_runs_stand_behind_each_other_under_their_names(folder: Path) -> None:
-    both = read(folder).renamed({"judge": "other"}).behind([read(folder)])
+    both = concatenate([read(folder), read(folder).renamed({"judge": "other"})])
     wanted = [*made(), *(j.model_copy(update={"judge": "other"}) for j in made())]
     assert list(both) == wanted
-    equal(both.columns, JudgmentColumns.of(wanted))
+    equal(both, JudgmentTable.of(wanted))
 
 
 def test_a_file_that_another_replaces_stays_readable_as_it_was(folder: Path) -> None:

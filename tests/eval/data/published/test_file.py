@@ -89,8 +89,9 @@ def ends(file: dict[str, Any]) -> JudgmentFile | None:
 def test_the_layout_of_the_published_files_is_read_from_its_ends() -> None:
     found = ends(WHOLE)
     assert found is not None
-    assert found.answer is not None
-    assert (found.answer.content, found.official_reward, found.use_axtree) == ("yes", 1.0, True)
+    assert found.response is not None
+    content = found.response.choices[0].message.content
+    assert (content, found.official_reward, found.representation) == ("yes", 1.0, (True, False))
 
 
 @pytest.mark.parametrize("absent", ["judge_model_name", "judge_args", "response"])
@@ -110,4 +111,4 @@ def test_a_key_of_an_inner_object_is_not_taken_for_the_outermost() -> None:
 def test_an_error_counts_only_without_an_answer() -> None:
     refused = {**WHOLE, "response": {"choices": []}, "error": {"code": 400}}
     assert ends(refused) is None
-    assert from_whole(json.dumps(refused).encode()).error == "{'code': 400}"
+    assert from_whole(json.dumps(refused).encode()).error == {"code": 400}

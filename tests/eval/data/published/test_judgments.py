@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ from tests.eval.cases import call, failed, key, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.store.export import ExportSettings, export
-from trajudge.eval.store.published import PublishedJudgment, read_published
+from trajudge.eval.store.published import (
+    PublishedJudgment,
+    read_published,
+    read_published_folder,
+)
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.errors import UserError
@@ -74,7 +79,7 @@ def test_a_file_becomes_a_judgment(tmp_path: Path) -> None:
     put(tmp_path, "webarena.1.json", answered("Status: success"))
     for folder in (tmp_path, tmp_path / "judgments"):
         (item,) = read_published(folder)
-        assert item.judgment.key == key(1)
+        assert item.key == key(1)
         assert (item.judgment.judge, item.judge_model_name) == ("judge-x", "model-x")
         assert (item.judgment.success, item.official_reward) == (True, 0.25)
         usage = item.judgment.calls[0].usage
@@ -143,6 +148,32 @@ def run(task: object, raw: str | None = None) -> Trajectory:
     )
 
 
+def test_a_link_out_of_the_folder_and_a_pipe_are_not_read(tmp_path: Path) -> None:
+    put(tmp_path / "data", "webarena.1.json", answered("Status: success"))
+    put(tmp_path / "data", "webarena.3.json", answered("Status: success"))
+    folder = tmp_path / "data" / "judgments" / "webarena" / "agent" / "judge-x"
+    (folder / "webarena.1.json").rename(tmp_path / "outside.json")
+    (folder / "webarena.1.json").symlink_to(tmp_path / "outside.json")
+    (folder / "webarena.4.json").symlink_to(folder / "webarena.3.json")
+    os.mkfifo(folder / "webarena.2.json")
+    items = read(tmp_path / "data")
+    assert "leads out of the data folder" in items["webarena.1"].judgment.detail
+    assert [item.judgment.status for item in items.values()] == [
+        *(Status.SKIPPED, Status.SKIPPED, Status.OK, Status.OK)
+    ]
+
+
+def test_the_folder_is_one_table_whose_records_are_made_on_demand(tmp_path: Path) -> None:
+    for task in range(3):
+        put(tmp_path, f"webarena.{task}.json", answered("Status: success" if task else "no idea"))
+    source = read_published_folder(tmp_path, with_labels=False)
+    assert [one.judgment.judgment() for one in read_published(tmp_path)] == [*source.judgments]
+    assert [judgment.key for judgment in source.judgments] == [*source.judgments.keys]
+    assert [judgment.success for judgment in source.judgments] == [None, True, True]
+    assert source.rewards == dict.fromkeys(source.judgments.keys, 0.25)
+    assert source.models == {"judge-x": "model-x"}
+
+
 def test_what_is_exported_is_read_back(tmp_path: Path) -> None:
     full = said(
         1,
@@ -156,7 +187,7 @@ def test_what_is_exported_is_read_back(tmp_path: Path) -> None:
     judgments = [full, failed(2, Status.REFUSED), said(3, False)]
     assert export(tmp_path, judgments, [run(1), run(2), run(3), run(4)], SETTINGS) == 3
     items = read(tmp_path)
-    back = items["webarena.1"].judgment
+    back = items["webarena.1"].judgment.judgment()
     same = ("key", "judge", "status", "success", "side_effect", "repetition", "optimality")
     assert [getattr(back, name) for name in same] == [getattr(full, name) for name in same]
     assert back.calls[0].usage == full.calls[0].usage
@@ -230,9 +261,7 @@ def test_agent_reward_benchs_own_parser_reads_the_export(tmp_path: Path) -> None
 @pytest.mark.parametrize(("judge", "stored"), [("webjudge-7b", 779), ("webjudge-gpt-4o", 78)])
 def test_every_stored_test_verdict_is_the_published_one(arb: Path, judge: str, stored: int) -> None:
     texts = {
-        item.judgment.key: item.judgment
-        for item in read_published(arb)
-        if item.judgment.judge == judge
+        item.key: item.judgment for item in read_published(arb) if item.judgment.judge == judge
     }
     labels = primary_labels(open_annotations(f"agentrewardbench:{arb}"))
     results = json.loads((arb / "published" / judge / "results.json").read_text())["webjudge"]
@@ -263,7 +292,7 @@ def test_every_stored_text_holds_a_verdict_and_duplicates_count_once(arb: Path) 
     items = list(read_published(arb))
     assert len(list((arb / "judgments").rglob("*.json"))) == 1037
     assert {item.judgment.status for item in items} == {Status.OK}
-    assert len({item.judgment.key for item in items}) == 926
+    assert len({item.key for item in items}) == 926
     assert {item.judge_model_name for item in items} == {"webjudge-7B", "gpt-4o-2024-11-20"}
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import rules_lint as lint
 from tests.rules.verified.tasks import answer, navigation, task
-from trajudge.rules.audit.lint import main as lint
 from trajudge.rules.audit.scoring import blind_scores
 from trajudge.rules.audit.suites import suite
 from trajudge.rules.dialects import DIALECTS, detected

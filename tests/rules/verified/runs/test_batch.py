@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.command_words import instead
+from tests.commands import rules_evaluate as main
 from tests.rules.verified.tasks import answer, page, task
 from tests.tables import mistakes
-from trajudge.rules.evaluate import main
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
 from trajudge.rules.verified.dataset import Task, task_record

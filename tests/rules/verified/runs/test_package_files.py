@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from benchmarks.rules_against_package.environment import PACKAGE
+from tests.commands import rules_evaluate as main
 from tests.conftest import missing
 from tests.rules.verified.tasks import answer, page, request, task
-from trajudge.rules.evaluate import main
 from trajudge.rules.verified import runs as submission
 from trajudge.rules.verified.dataset import task_record
 from trajudge.rules.verified.subsets import checksum_of, subset_ids

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.commands import rules_evaluate as main
 from tests.rules.verified.tasks import answer, page, task
 from tests.trajectories.loaders import made
-from trajudge.rules.evaluate import main
 from trajudge.rules.verified.dataset import task_record
 from trajudge.rules.verified.runs import number_of
 from trajudge.trajectories.loaders import open_source

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.command_words import instead
+from tests.commands import rules_trim as main
 from tests.rules.verified.tasks import answer, mutation, page, request
 from trajudge.rules.audit.verified import SyntheticRun, synthesise
 from trajudge.rules.har import Kept, read_raw, trimmed, write_har
@@ -22,7 +23,6 @@ from trajudge.rules.verified.dataset import Task, load_tasks, task_record
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import load_trace
 from trajudge.rules.verified.runs import kept_for
-from trajudge.rules.verified.trim import main
 from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 
 SECRET = "run=secret"

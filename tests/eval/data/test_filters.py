@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.eval.data.run_index.runs import judgments, write
+from tests.eval.cases import key, said
+from tests.eval.data.view_runs import judgments, write
 from trajudge.annotations.model import Annotation
 from trajudge.eval.sources import read_run
-from trajudge.eval.store.queries import FIELDS, Filter, FilterError, FilterTerm, parse_filter
-from trajudge.eval.store.run_index import RunIndex
+from trajudge.eval.store.filters import (
+    FIELDS,
+    Described,
+    Filter,
+    FilterError,
+    FilterTerm,
+    JudgmentView,
+    parse_filter,
+    read_view,
+)
 from trajudge.judges.model import Judgment
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
-    with RunIndex(write(tmp_path_factory.mktemp("filters") / "run")).reading(60) as connection:
-        yield connection
+def read(tmp_path_factory: pytest.TempPathFactory) -> JudgmentView:
+    return read_view(write(tmp_path_factory.mktemp("filters") / "run"))
 
 
-def kept(connection: sqlite3.Connection, text: str) -> list[int]:
-    clause = parse_filter(text).judgments()
-    sql = f"select j.id from judgment j join trajectory t on t.id = j.trajectory where {clause.sql}"
-    return sorted(row[0] for row in connection.execute(sql, clause.parameters))
+def kept(view: JudgmentView, text: str) -> list[int]:
+    rows: list[int] = np.flatnonzero(parse_filter(text).judgments(view)).tolist()
+    return rows
 
 
 Test = Callable[[Judgment, Annotation | None, int], bool]
@@ -87,28 +94,19 @@ def votes(task: int) -> int:
         (" judge:b  sample:0\tstatus:ok ", lambda j, a, t: (j.judge, j.sample) == ("b", 0)),
     ],
 )  # fmt: skip
-def test_a_filter_keeps_what_it_names(read: sqlite3.Connection, text: str, test: Test) -> None:
-    labels = {row["id"]: row["expert"] for row in read.execute("select id, expert from judgment")}
+def test_a_filter_keeps_what_it_names(read: JudgmentView, text: str, test: Test) -> None:
     wanted = []
     for place, judgment in enumerate(judgments()):
-        expert = labels[place]
-        label = None
-        if expert is not None:
-            success = None if expert == -1 else bool(expert)
-            label = Annotation(key=judgment.key, raw_task_id="", annotator="A", success=success)
+        (label, *_) = (*read.opinions(judgment.key), None)
         task = int(judgment.key.task_id.rpartition(".")[2])
         if test(judgment, label, task):
             wanted.append(place)
     assert kept(read, text) == wanted
 
 
-def test_trajectories_are_those_on_which_one_judgment_is_all_that(read: sqlite3.Connection) -> None:
-    clause = parse_filter("judge:a success:yes expert:no").trajectories()
-    sql = f"select task_id from trajectory t where {clause.sql}"
-    assert {row[0] for row in read.execute(sql, clause.parameters)} == {
-        "webarena.6",
-        "webarena.8",
-    }
+def test_trajectories_are_those_on_which_one_judgment_is_all_that(read: JudgmentView) -> None:
+    chosen = parse_filter("judge:a success:yes expert:no").trajectories(read)
+    assert {key.task_id for key in read.keys.at(chosen)} == {"webarena.6", "webarena.8"}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_a_bad_term_is_one_sentence(text: str, sentence: str) -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_every_example_is_understood(read: sqlite3.Connection) -> None:
+def test_every_example_is_understood(read: JudgmentView) -> None:
     for field in FIELDS.values():
         kept(read, field.example)
 
@@ -159,7 +157,7 @@ def test_a_filter_reads_back_what_it_shows(terms: list[FilterTerm]) -> None:
 
 
 @given(st.text(max_size=60) | st.sampled_from([f.example for f in FIELDS.values()]))
-def test_any_text_is_a_filter_or_a_sentence(read: sqlite3.Connection, text: str) -> None:
+def test_any_text_is_a_filter_or_a_sentence(read: JudgmentView, text: str) -> None:
     try:
         kept(read, text)
     except FilterError as error:
@@ -174,5 +172,24 @@ def test_the_sample_of_the_readers_is_that_of_the_filters(tmp_path: Path) -> Non
         j.judge == "a" and j.success is True and truth(source.labels.get(j.key)) is False
         for j in source.judgments
     )
-    with RunIndex(folder).reading() as connection:
-        assert len(kept(connection, "judge:a wrong:fp")) == wrong == 2
+    assert len(kept(read_view(folder), "judge:a wrong:fp")) == wrong == 2
+
+
+def test_text_is_found_in_reasoning_goals_and_answers_whatever_its_case(tmp_path: Path) -> None:
+    reasons = ["Order 4711 was refunded", "to the café's account", "nothing; 'quoted' \"here\""]
+    far = "x " * 300
+    lines = [said(n, True, judge="a", reasoning=far + text) for n, text in enumerate(reasons)]
+    view = read_view(write(tmp_path / "run", lines))
+    assert kept(view, "refund") == kept(view, '"ORDER 47"') == [0]
+    assert kept(view, '"order refunded"') == []
+    assert kept(view, "cafe") == [1]
+    assert kept(view, "-cafe") == [0, 2]
+    for text in ('"quoted\' \\"here"', "'*", '"\\"*"', '"a\0b"', '"reasoning:x"'):
+        kept(view, text)
+    assert kept(view, '"quoted\' \\"here"') == [2]
+    described = {key(1): Described(far + "buy a giraffe", far + "\ud800 bought it", 3)}
+    assert kept(view, "giraffe") == kept(view, "steps:3") == []
+    view = view.described(described)
+    assert kept(view, "giraffe") == kept(view, '"bought it"') == kept(view, "steps:3") == [1]
+    short = read_view(tmp_path / "run", longest=160)
+    assert kept(short, "refund") == []
