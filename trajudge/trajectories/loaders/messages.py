@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -897,45 +897,26 @@ def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unre
         entries = [first, *(one for one in rest if not isinstance(one, Unreadable))]
         yield _record(file, {"messages": entries}, None)
         return
-    for number, value in _chains(chain([first] if first is not None else [], lines)):
-        if isinstance(value, _Responses):
-            alone = len(value.objects) == 1
-            for fields in find_records(value.objects[0] if alone else value.objects):
-                yield _record(file, fields, number)
-        elif isinstance(value, Unreadable):
-            yield value
-        else:
-            yield Unreadable(f"{readable(str(file))}:{number}", "the line is no object")
-
-
-class _Responses(NamedTuple):
-    """Responses that name the one before as theirs, or requests and their responses; most objects
-    stand alone."""
-
-    objects: list[dict[str, Any]]
-
-
-def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
-    """Yield the values with their numbers, from 1; objects that belong together as one."""
-    number, held = 0, list[dict[str, Any]]()
-    for at, value in enumerate(values, 1):
-        if isinstance(value, dict) and held and _belongs(value, held):
+    held: list[dict[str, Any]] = []  # most objects stand alone
+    number = 0
+    for at, value in enumerate(chain([] if first is None else [first], lines), 1):
+        if isinstance(value, dict) and held and _continues(held, value):
             held.append(value)
             continue
-        if held:
-            yield number, _Responses(held)
-        number, held = at, [value] if isinstance(value, dict) else []
-        if not held:
-            yield at, value
-    if held:
-        yield number, _Responses(held)
+        yield from _records_of_objects(file, held, number)
+        held, number = [value] if isinstance(value, dict) else [], at
+        if isinstance(value, Unreadable):
+            yield value
+        elif not held:
+            yield Unreadable(f"{readable(str(file))}:{at}", "the line is no object")
+    yield from _records_of_objects(file, held, number)
 
 
-def _belongs(value: dict[str, Any], held: list[dict[str, Any]]) -> bool:
-    one, last = next(paired([value])), next(paired(held[-1:]))
-    before = one.get("previous_response_id")
-    is_next = bool(before and before == last.get("id"))
-    return is_next or (is_asking(last) and is_given(one)) or goes_on(held, value)
+def _records_of_objects(
+    file: Path, objects: list[dict[str, Any]], number: int
+) -> Iterator[LogRecord]:
+    for fields in find_records(objects[0] if len(objects) == 1 else objects):
+        yield _record(file, fields, number)
 
 
 def _value(file: Path, line: Line) -> object:
@@ -975,6 +956,8 @@ _BESIDE = (
     *("reward", "score", "success"),
 )
 
+_AGENTS = ("assistant", "model")
+
 # A message that says nothing: what an API gave next is the agent's next turn.
 _BREAK = {"role": "user", "content": None}
 
@@ -995,55 +978,26 @@ def find_records(value: object) -> list[dict[str, Any]]:
     """Return the records of a file, each with one conversation: the object itself, or those of a
     list; a list of entries, or of what an API was sent and gave, is one conversation, of the APIs
     that are sent all of it each time one for each task."""
-    if exchanges := exchanges_of(value if isinstance(value, list) else [value]):
-        return [{**_stated(fields), "messages": run} for fields, run in runs_of(exchanges)]
-    if not isinstance(value, list):
-        return [*paired([value])] if isinstance(value, dict) else []
-    objects = [*paired([one for one in value if isinstance(one, dict)])]
-    if any(is_entry(one) for one in objects) or all(_is_exchange(one) for one in objects):
-        return [{**_beside(objects), "messages": find_entries(objects)}] if objects else []
+    objects = [one for one in (value if isinstance(value, list) else [value]) if _is_object(one)]
+    exchanges = exchanges_of(objects)
+    if exchanges and (isinstance(value, list) or exchanges[0].resends):
+        return [{**_stated(run), "messages": _entries_of(run)} for run in _runs(exchanges)]
+    objects = [*map(_merged, objects)]
+    if isinstance(value, list) and any(map(is_entry, objects)):
+        return [{"messages": objects}]
     return objects
 
 
-def paired(objects: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield requests to the Responses API with their responses, which follow them or stand beside
-    them as ``request`` and ``response``, as one object each; others as they are."""
-    asking: dict[str, Any] | None = None
-    for one in objects:
-        request, response = one.get("request"), one.get("response")
-        if isinstance(request, dict) and isinstance(response, dict):
-            rest = {name: one[name] for name in one if name not in ("request", "response")}
-            one = {**rest, **request, **response}  # noqa: PLW2901 - the same exchange
-        elif asking is not None and is_given(one):
-            one, asking = {**asking, **one}, None  # noqa: PLW2901
-        if asking is not None:
-            yield asking
-        asking = one if is_asking(one) else None
-        if asking is None:
-            yield one
-    if asking is not None:
-        yield asking
-
-
-def is_asking(value: dict[str, Any]) -> bool:
-    """Tell whether the value is a request to the Responses API alone."""
-    return bool(_sent(value.get("input"))) and not _entries(value.get("output"))
-
-
-def is_given(value: dict[str, Any]) -> bool:
-    """Tell whether the value is a response of the Responses API alone."""
-    return not value.get("input") and any(is_entry(one) for one in _entries(value.get("output")))
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
 
 
 def find_entries(value: object) -> list[object]:
-    """Return the entries of the conversation that the value is or holds; empty if none.
-
-    Of several exchanges with an API, one after the other, those are repeated that the API was told
-    again: a request that begins as the first one did holds all that was before.
-    """
+    """Return the entries of the conversation that the value is or holds; empty if none."""
     if isinstance(value, dict):
-        if _is_exchange(value):
-            return [*_sent(value.get("input")), *_entries(value.get("output"))]
+        exchange = _exchange(value)
+        if exchange and exchange.given and not exchange.resends:
+            return [*exchange.sent, *exchange.given]
         lists = (value.get(place) for place in _PLACES)
         entries = next((entries for one in lists if (entries := find_entries(one))), [])
         return [*entries, *_last_message(value)]
@@ -1070,132 +1024,134 @@ def _last_message(value: Mapping[str, Any]) -> list[object]:
     return [message] if is_entry(message) else []
 
 
-def _is_exchange(value: dict[str, Any]) -> bool:
-    """Tell whether the value is a response of the Responses API, with or without its request; its
-    field ``conversation`` is null or the name of one."""
-    return not any(_entries(value.get(name)) for name in _LISTS) and any(
-        is_entry(one) for one in _entries(value.get("output"))
-    )
+class Exchange(NamedTuple):
+    """What an API was sent and what it gave, either empty where it was not recorded; ``fields`` are
+    those of both objects. An API that ``resends`` (chat, messages) is sent the whole conversation
+    each time; the Responses API may be sent what is new."""
+
+    fields: Mapping[str, Any]
+    sent: Sequence[object]
+    given: Sequence[object]
+    resends: bool
 
 
-def _beside(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _exchange(value: dict[str, Any]) -> Exchange | None:
+    """Read a request, a response, or both: in one object, or under ``request`` and ``response``."""
+    request, response = value.get("request"), value.get("response")
+    asked = _merged({**value, "response": {}}) if isinstance(request, dict) else value
+    answer = response if isinstance(response, dict) else asked
+    fields = {**asked, **response} if isinstance(response, dict) else asked
+    sent = [] if "role" in asked else _messages_of(asked)
+    given = _answer_of(answer)
+    if sent or given:
+        return Exchange(fields, sent, given, resends=True)
+    if any(_entries(fields.get(name)) for name in _LISTS):
+        return None  # ``conversation`` is null or the name of one
+    sent, given = _sent(asked.get("input")), _entries(answer.get("output"))
+    given = given if any(map(is_entry, given)) else []
+    return Exchange(fields, sent, given, resends=False) if sent or given else None
+
+
+def _merged(value: dict[str, Any]) -> dict[str, Any]:
+    """Return what stands under ``request`` and ``response`` as one object."""
+    request, response = value.get("request"), value.get("response")
+    if not isinstance(request, dict) or not isinstance(response, dict):
+        return value
+    rest = {name: value[name] for name in value if name not in ("request", "response")}
+    return {**rest, **request, **response}
+
+
+def _answers(exchange: Exchange, last: Exchange) -> bool:
+    """Return True if it is the response to the request ``last``."""
+    is_response = bool(exchange.given) and not exchange.sent
+    is_open = bool(last.sent) and not last.given
+    return is_response and is_open and exchange.resends is last.resends
+
+
+def _continues(before: Sequence[dict[str, Any]], value: dict[str, Any]) -> bool:
+    """Return True if the value is the response, or the next request, of the same run as the objects
+    before it."""
+    previous = _merged(value).get("previous_response_id")
+    if previous and previous == _merged(before[-1]).get("id"):
+        return True
+    first, last, exchange = map(_exchange, (before[0], before[-1], value))
+    if first is None or last is None or exchange is None:
+        return False
+    if not first.resends or not exchange.sent:
+        return _answers(exchange, last)
+    is_asked_again = bool(first.sent) and exchange.resends and (last.given or len(before) > 1)
+    return bool(is_asked_again) and _opening(exchange.sent) == _opening(first.sent)
+
+
+def exchanges_of(objects: Sequence[dict[str, Any]]) -> list[Exchange]:
+    """Return the exchanges of a log, requests with the responses that follow them; none if it holds
+    something else as well."""
+    made: list[Exchange] = []
+    for exchange in map(_exchange, objects):
+        if exchange is None or (made and made[-1].resends is not exchange.resends):
+            return []
+        if made and _answers(exchange, made[-1]):
+            asked = made.pop()
+            exchange = asked._replace(  # noqa: PLW2901 - the same exchange
+                fields={**asked.fields, **exchange.fields}, given=exchange.given
+            )
+        made.append(exchange)
+    # A response alone is a message of the messages API, and of chat it tells no task.
+    is_log = all(one.sent or not one.resends for one in made) and any(one.given for one in made)
+    return made if is_log else []
+
+
+def _runs(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:
+    """Yield the exchanges of each run: where all is sent each time, another first message of the
+    user's begins another one."""
+    run: list[Exchange] = []
+    for exchange in exchanges:
+        if run and exchange.resends and _opening(exchange.sent) != _opening(run[0].sent):
+            yield run
+            run = []
+        is_retry = run and (not run[-1].given or run[-1].sent == exchange.sent)
+        if is_retry and exchange.resends:
+            run.pop()
+        run.append(exchange)
+    if run:
+        yield run
+
+
+def _stated(run: Sequence[Exchange]) -> dict[str, Any]:
     """Return what the exchanges say of the run, the last one that says it; their ids are those of
     responses, not the task's."""
-    if not _is_exchange(objects[0]):
-        return {}
-    return {name: value for one in objects for name, value in _stated(one).items()}
+    said = ((name, one.fields.get(name)) for one in run for name in _BESIDE)
+    return {name: value for name, value in said if value is not None}
 
 
-def _stated(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: fields[name] for name in _BESIDE if fields.get(name) is not None}
-
-
-def _sent(value: object) -> list[object]:
-    return [{"role": "user", "content": value}] if isinstance(value, str) else _entries(value)
-
-
-def _entries(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+def _entries_of(run: Sequence[Exchange]) -> list[object]:
+    if not run[0].resends:
+        return _joined([[*one.sent, *one.given] for one in run])
+    entries = [*run[0].sent, *run[0].given]
+    for exchange in run[1:]:
+        # New is what stands behind the last turn of the agent's that something follows.
+        turns = [at for at, one in enumerate(exchange.sent[:-1]) if _role(one) in _AGENTS]
+        entries += [*exchange.sent[turns[-1] + 1 if turns else 0 :], *exchange.given]
+    return entries
 
 
 def _joined(exchanges: Sequence[list[object]]) -> list[object]:
+    """Join conversations that follow each other: one that begins as the first did holds all that
+    was before; of others those entries are left out whose id is there already."""
     entries: list[object] = []
     for exchange in exchanges:
         if entries and exchange and exchange[0] == entries[0]:
             entries = list(exchange)
         else:
-            new = list(_new(exchange, entries))
+            known = {_records_id(entry) for entry in entries} - {None}
+            new = [entry for entry in exchange if _records_id(entry) not in known]
             entries += [*([_BREAK] if entries else []), *new]
     return entries
-
-
-def _new(exchange: list[object], before: list[object]) -> Iterator[object]:
-    known = {_records_id(entry) for entry in before} - {None}
-    return (entry for entry in exchange if _records_id(entry) not in known)
 
 
 def _records_id(entry: object) -> str | None:
     key = entry.get("id") if isinstance(entry, dict) else None
     return key if isinstance(key, str) else None
-
-
-_AGENTS = ("assistant", "model")
-
-
-class SentAndGiven(NamedTuple):
-    """A request and the entries of its response, none where none was recorded; ``fields`` are those
-    of both objects."""
-
-    fields: Mapping[str, Any]
-    sent: Sequence[object]
-    given: Sequence[object]
-
-
-def is_request(value: object) -> bool:
-    """Tell whether the value is a conversation that may be the request of a response."""
-    return isinstance(value, dict) and "role" not in value and bool(_messages_of(value))
-
-
-def is_response(value: object) -> bool:
-    """Tell whether the value is a response of either API."""
-    return isinstance(value, dict) and bool(_answer_of(value))
-
-
-def goes_on(before: Sequence[object], value: object) -> bool:
-    """Tell whether the value is the response, or the next request, of the same run as the objects
-    before it."""
-    first, part = (next(_parts([one]), {}) for one in (before[0], value))
-    if not is_request(first):
-        return False
-    is_answered = any(map(is_response, _parts(before[-1:])))
-    if is_request(part):
-        return (is_answered or len(before) > 1) and _opening(_messages_of(part)) == _opening(
-            _messages_of(first)
-        )
-    return is_response(part) and not is_answered
-
-
-def exchanges_of(values: Sequence[object]) -> list[SentAndGiven]:
-    """Return the exchanges of a log; none if it does not hold requests that responses follow."""
-    made: list[SentAndGiven] = []
-    for value in _parts(values):
-        if is_request(value):
-            made.append(SentAndGiven(value, _messages_of(value), _answer_of(value)))
-        elif made and not made[-1].given and is_response(value):
-            fields, sent, _ = made[-1]
-            made[-1] = SentAndGiven({**fields, **value}, sent, _answer_of(value))
-        else:
-            return []
-    return made if any(exchange.given for exchange in made) else []
-
-
-def runs_of(exchanges: Sequence[SentAndGiven]) -> Iterator[tuple[Mapping[str, Any], list[object]]]:
-    """Yield the fields and the conversation of each run: another first message of the user's begins
-    another one."""
-    run: list[SentAndGiven] = []
-    for exchange in exchanges:
-        if run and _opening(exchange.sent) != _opening(run[0].sent):
-            yield _joined_run(run)
-            run = []
-        if run and (not run[-1].given or run[-1].sent == exchange.sent):
-            run.pop()  # it was sent again
-        run.append(exchange)
-    if run:
-        yield _joined_run(run)
-
-
-def _joined_run(run: Sequence[SentAndGiven]) -> tuple[Mapping[str, Any], list[object]]:
-    entries = [*run[0].sent, *run[0].given]
-    for exchange in run[1:]:
-        entries += [*_news(exchange.sent), *exchange.given]
-    return {name: value for one in run for name, value in one.fields.items()}, entries
-
-
-def _news(sent: Sequence[object]) -> Sequence[object]:
-    """Return what stands behind the last turn of the agent's that something follows; all of it
-    where there is none."""
-    turns = [place for place, entry in enumerate(sent[:-1]) if _role(entry) in _AGENTS]
-    return sent[turns[-1] + 1 :] if turns else sent
 
 
 def _opening(sent: Sequence[object]) -> object:
@@ -1207,16 +1163,12 @@ def _opening(sent: Sequence[object]) -> object:
     return next((text for text in texts if text), None)
 
 
-def _parts(values: Sequence[object]) -> Iterator[dict[str, Any]]:
-    """Yield requests and responses by themselves, also those that stand in one object."""
-    for value in values:
-        if not isinstance(value, dict):
-            continue
-        request, response = value.get("request"), value.get("response")
-        rest = {name: part for name, part in value.items() if name not in ("request", "response")}
-        yield {**rest, **request} if isinstance(request, dict) else value
-        if isinstance(response, dict):
-            yield response
+def _sent(value: object) -> list[object]:
+    return [{"role": "user", "content": value}] if isinstance(value, str) else _entries(value)
+
+
+def _entries(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _messages_of(value: Mapping[str, Any]) -> list[object]:
@@ -1225,7 +1177,7 @@ def _messages_of(value: Mapping[str, Any]) -> list[object]:
 
 
 def _answer_of(value: Mapping[str, Any]) -> list[object]:
-    """Return the agent's message of a response."""
+    """Return the agent's message of a response of the chat or the messages API."""
     if value.get("type") == "message" and _role(value) == "assistant":
         return [value]
     choices = value.get("choices")
