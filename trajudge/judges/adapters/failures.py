@@ -135,7 +135,7 @@ def _any_of(*alternatives: str) -> re.Pattern[str]:
     return re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
 
 
-class Rule(NamedTuple):
+class ErrorRule(NamedTuple):
     """An answer of one of ``statuses`` (all that there are, by default) is an error of ``kind``.
 
     Where ``codes`` or ``words`` are given, its code words (lower case, underscores) or its message
@@ -177,10 +177,10 @@ _OTHER_LENGTH = (
 
 # The first that applies counts; where none does, it is a BadRequest.
 RULES = (
-    Rule(RateLimited, {402}, words=_IN_FLIGHT, codes=_IN_FLIGHT),
-    Rule(NoCredit, {402}),
+    ErrorRule(RateLimited, {402}, words=_IN_FLIGHT, codes=_IN_FLIGHT),
+    ErrorRule(NoCredit, {402}),
     # These words come as a 429, too: no waiting helps.
-    Rule(
+    ErrorRule(
         NoCredit,
         {400, 403, 412, 429},
         codes=_any_of(
@@ -199,7 +199,7 @@ RULES = (
             r"余额不足|欠费",
         ),
     ),
-    Rule(
+    ErrorRule(
         NoCredit,
         {400, 403, 412},
         codes=_any_of(r"arrear", r"billing", r"payment_required", r"overdue"),
@@ -214,7 +214,7 @@ RULES = (
         ),
     ),
     # One request is larger than all that the account may send in a minute or a day.
-    Rule(
+    ErrorRule(
         BadRequest,
         {413, 429},
         words=_any_of(
@@ -223,9 +223,9 @@ RULES = (
             r"required for long context requests",
         ),
     ),
-    Rule(RateLimited, {402, 429}),
+    ErrorRule(RateLimited, {402, 429}),
     # A page speaks of the policy of whoever runs the proxy, not of the prompt.
-    Rule(
+    ErrorRule(
         Refused,
         frozenset(range(1000)) - {401},
         codes=_any_of(
@@ -233,7 +233,7 @@ RULES = (
         ),
         page=False,
     ),
-    Rule(
+    ErrorRule(
         Refused,
         frozenset(range(500)) - {401},
         words=_any_of(
@@ -246,8 +246,8 @@ RULES = (
         ),
         page=False,
     ),
-    Rule(NoAccess, {407}),
-    Rule(
+    ErrorRule(NoAccess, {407}),
+    ErrorRule(
         AccountClosed,
         {400, 403},
         words=_any_of(
@@ -257,8 +257,8 @@ RULES = (
             r"user location is not supported|country, region, or territory not supported",
         ),
     ),
-    Rule(AuthFailed, {401}),
-    Rule(
+    ErrorRule(AuthFailed, {401}),
+    ErrorRule(
         AuthFailed,
         {400, 403},
         words=_any_of(
@@ -270,8 +270,8 @@ RULES = (
     ),
     # A limit on the answer alone (max_tokens), on images or on tokens per minute is none of the
     # context window. Local servers say it with a 500.
-    Rule(ContextOverflow, {413}, unless=_any_of(_TOKENS_A_MINUTE)),
-    Rule(
+    ErrorRule(ContextOverflow, {413}, unless=_any_of(_TOKENS_A_MINUTE)),
+    ErrorRule(
         ContextOverflow,
         {400, 422, 500},
         codes=_any_of(
@@ -279,7 +279,7 @@ RULES = (
         ),
         unless=_any_of(_TOKENS_A_MINUTE),
     ),
-    Rule(
+    ErrorRule(
         ContextOverflow,
         {400, 422, 500},
         words=_any_of(
@@ -299,7 +299,7 @@ RULES = (
         unless=_any_of(_TOKENS_A_MINUTE, *_OTHER_LENGTH),
     ),
     # Local servers answer 500 about images, which must not be retried for ever.
-    Rule(
+    ErrorRule(
         BadRequest,
         {400, 404, 415, 422, 500, 501},
         words=_any_of(
@@ -310,8 +310,8 @@ RULES = (
             r"not a multimodal model|support image",
         ),
     ),
-    Rule(UnknownModel, {404, 410}),
-    Rule(
+    ErrorRule(UnknownModel, {404, 410}),
+    ErrorRule(
         UnknownModel,
         {400, 403, 422},
         codes=_any_of(r"model_?(id_)?(not|does_not|un)_?\w+", r"(invalid|unknown)_model"),
@@ -326,7 +326,7 @@ RULES = (
             r"not allowed to use publisher model",
         ),
     ),
-    Rule(
+    ErrorRule(
         Blocked,
         {403},
         words=_any_of(
@@ -335,9 +335,9 @@ RULES = (
         ),
         page=True,
     ),
-    Rule(Forbidden, {403}),
-    Rule(ServerFailed, {500}),
-    Rule(Overloaded, {408, 409, 425, *range(501, 1000)}),
+    ErrorRule(Forbidden, {403}),
+    ErrorRule(ServerFailed, {500}),
+    ErrorRule(Overloaded, {408, 409, 425, *range(501, 1000)}),
 )
 
 

@@ -45,11 +45,6 @@ from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder
 from trajudge.util.jsonl import Line, read_lines
 
-KNOWN = (
-    "OpenAI (chat, Responses), Anthropic, inspect_ai, LangChain, Vercel's AI SDK, Gemini, Bedrock "
-    "Converse and ShareGPT"
-)
-
 ROLES = frozenset(
     {"user", "assistant", "model", "tool", "function", "system", "developer", "human", "ai"}
 )
@@ -86,16 +81,6 @@ _SILENT_PARTS = {"step-start", "source-url", "source-document", "source", "file"
 Message = Mapping[str, Any]
 
 
-def is_foreign(entry: Mapping[str, Any]) -> bool:
-    """Tell whether an entry is a message of one of these forms."""
-    return (
-        _langchain(entry) is not None
-        or isinstance(entry.get("parts"), list | str)
-        or ("from" in entry and "value" in entry)
-        or entry.get("role") in ("human", "ai")
-    )
-
-
 def form_of(entries: Sequence[object]) -> str:
     """Describe the form of entries that are none that is known, by roles, types or fields."""
     objects = [one for one in entries if isinstance(one, dict)]
@@ -116,26 +101,14 @@ class Translator:
         self._count = 0
 
     def messages(self, entry: Message) -> Iterator[Message]:
-        """Yield the messages of an entry; one that is in no foreign form as it is."""
-        read = _langchain(entry)
-        content = entry.get("content")
-        if read is not None:
-            yield _of_langchain(*read)
-        elif "from" in entry and "value" in entry:
-            yield from self._of_sharegpt(entry)
-        elif isinstance(parts := entry.get("parts"), list | str):
-            parts = [parts] if isinstance(parts, str) else parts
-            if any(isinstance(part, dict) and "type" in part for part in parts):
-                yield from self._of_parts(entry, parts)
-            else:
-                yield self._of_gemini(entry, parts)
-        elif isinstance(content, list) and any(map(_is_converse, content)):
-            blocks = [_of_converse(block) for block in content if isinstance(block, dict)]
-            yield {**entry, "content": [block for block in blocks if block]}
-        elif isinstance(content, list) and any(map(_is_sdk_part, content)):
-            yield from self._of_parts(entry, content)
+        """Yield the messages of an entry in the blocks of Anthropic's; one of OpenAI's or
+        Anthropic's as it is."""
+        form = next((form for form in FORMS if form.recognises(entry)), None)
+        if form is not None:
+            yield from form.messages(self, entry)
         else:
-            yield {**entry, "role": _ROLE_OF[entry["role"]]} if is_foreign(entry) else entry
+            role = entry.get("role")
+            yield {**entry, "role": _ROLE_OF[role]} if role in ("human", "ai") else entry
 
     def _call(self, name: object, arguments: object, call_id: object = None) -> Message:
         self._count += 1
@@ -154,10 +127,23 @@ class Translator:
         result = {"type": "tool_result", "tool_use_id": call_id, "content": blocks}
         return {**result, "is_error": is_error}
 
-    def _of_gemini(self, entry: Message, parts: Sequence[object]) -> Message:
+    def of_gemini(self, entry: Message) -> Iterator[Message]:
+        """Yield the message of a ``Content``."""
+        parts = entry["parts"]
+        parts = [parts] if isinstance(parts, str) else parts
         blocks = [block for part in parts for block in self._gemini_part(part)]
         is_agent = entry.get("role") in ("model", "assistant")
-        return {"role": "assistant" if is_agent else _user(entry), "content": blocks}
+        yield {"role": "assistant" if is_agent else _user(entry), "content": blocks}
+
+    def of_converse(self, entry: Message) -> Iterator[Message]:
+        """Yield the message of Bedrock's Converse API."""
+        blocks = [_of_converse(block) for block in entry["content"] if isinstance(block, dict)]
+        yield {**entry, "content": [block for block in blocks if block]}
+
+    def of_langchain(self, entry: Message) -> Iterator[Message]:
+        """Yield the message of one of LangChain's, dumped by any of its ways."""
+        if read := _langchain(entry):
+            yield _of_langchain(*read)
 
     def _gemini_part(self, part: object) -> Iterator[Message]:
         if not isinstance(part, dict):
@@ -204,9 +190,10 @@ class Translator:
         elif fields.keys() - {"thoughtSignature", "thought"}:
             raise Damaged(_unknown(f"a part with the fields {', '.join(map(_short, fields))}"))
 
-    def _of_parts(self, entry: Message, parts: Sequence[object]) -> Iterator[Message]:
+    def of_ai_sdk(self, entry: Message) -> Iterator[Message]:
         """Yield the messages of the AI SDK's parts: a ``UIMessage`` holds calls, their results and
         what the agent said next."""
+        parts = entry["parts"] if isinstance(entry.get("parts"), list) else entry["content"]
         role = "assistant" if entry.get("role") == "assistant" else _user(entry)
         blocks: list[Message] = []
         results: list[Message] = []
@@ -259,7 +246,8 @@ class Translator:
                 output = [self._sdk_part(_content_part(one))[0] for one in output]
         return self._result(name, output if error is None else error, call_id, is_error=is_error)
 
-    def _of_sharegpt(self, entry: Message) -> Iterator[Message]:
+    def of_sharegpt(self, entry: Message) -> Iterator[Message]:
+        """Yield the message of a turn, whose calls are text."""
         role, value = _SHAREGPT.get(str(entry["from"])), entry["value"]
         if role is None:
             raise Damaged(_unknown(form_of([entry])))
@@ -289,6 +277,46 @@ class Translator:
                 if not isinstance(one, dict) or not isinstance(one.get("name"), str):
                     raise Damaged(f"a call of a tool names no tool: {_short(call)!r}")
                 yield self._call(one["name"], one.get("arguments", one.get("parameters")))
+
+
+class MessageForm(NamedTuple):
+    """A form of messages: how an entry of it is recognised and translated. An entry of one that is
+    not ``clear`` is known as one by its role alone."""
+
+    name: str
+    recognises: Callable[[Message], bool]
+    messages: Callable[[Translator, Message], Iterator[Message]]
+    clear: bool = True
+
+
+def _is_converse_message(entry: Message) -> bool:
+    content = entry.get("content")
+    return isinstance(content, list) and any(map(_is_converse, content))
+
+
+def _is_ai_sdk_message(entry: Message) -> bool:
+    parts, content = entry.get("parts"), entry.get("content")
+    if isinstance(parts, list):
+        return any(isinstance(part, dict) and "type" in part for part in parts)
+    return isinstance(content, list) and any(map(_is_sdk_part, content))
+
+
+# The first that recognises an entry counts; one that none does is OpenAI's or Anthropic's.
+FORMS = (
+    MessageForm("LangChain", lambda entry: _langchain(entry) is not None, Translator.of_langchain),
+    MessageForm(
+        "ShareGPT", lambda entry: "from" in entry and "value" in entry, Translator.of_sharegpt
+    ),
+    MessageForm("Bedrock Converse", _is_converse_message, Translator.of_converse, clear=False),
+    MessageForm("Vercel's AI SDK", _is_ai_sdk_message, Translator.of_ai_sdk, clear=False),
+    MessageForm(
+        "Gemini", lambda entry: isinstance(entry.get("parts"), list | str), Translator.of_gemini
+    ),
+)
+
+KNOWN = ", ".join(
+    ("OpenAI (chat, Responses)", "Anthropic", "inspect_ai", *(form.name for form in FORMS))
+)
 
 
 def unknown_form(entries: Sequence[object]) -> Damaged:
@@ -951,7 +979,7 @@ _LISTS = ("messages", "conversation", "conversations", "contents", "trajectory",
 
 _PLACES = (*_LISTS, "input", "output")
 
-_BESIDE = (
+_RUN_FIELDS = (
     *("task_id", "benchmark", "attempt", "agent", "model", "goal", "task", "instruction"),
     *("reward", "score", "success"),
 )
@@ -971,7 +999,7 @@ def is_entry(value: object) -> bool:
     kind = str(value.get("type", ""))
     is_item = kind in _ITEMS or kind.endswith(("_call", "_call_output"))
     is_message = isinstance(role := value.get("role"), str) and role in ROLES
-    return is_item or is_message or is_foreign(value)
+    return is_item or is_message or any(form.clear and form.recognises(value) for form in FORMS)
 
 
 def find_records(value: object) -> list[dict[str, Any]]:
@@ -996,8 +1024,8 @@ def find_entries(value: object) -> list[object]:
     """Return the entries of the conversation that the value is or holds; empty if none."""
     if isinstance(value, dict):
         exchange = _exchange(value)
-        if exchange and exchange.given and not exchange.resends:
-            return [*exchange.sent, *exchange.given]
+        if exchange and exchange.response and not exchange.resends:
+            return [*exchange.request, *exchange.response]
         lists = (value.get(place) for place in _PLACES)
         entries = next((entries for one in lists if (entries := find_entries(one))), [])
         return [*entries, *_last_message(value)]
@@ -1024,32 +1052,32 @@ def _last_message(value: Mapping[str, Any]) -> list[object]:
     return [message] if is_entry(message) else []
 
 
-class Exchange(NamedTuple):
+class ApiExchange(NamedTuple):
     """What an API was sent and what it gave, either empty where it was not recorded; ``fields`` are
     those of both objects. An API that ``resends`` (chat, messages) is sent the whole conversation
     each time; the Responses API may be sent what is new."""
 
     fields: Mapping[str, Any]
-    sent: Sequence[object]
-    given: Sequence[object]
+    request: Sequence[object]
+    response: Sequence[object]
     resends: bool
 
 
-def _exchange(value: dict[str, Any]) -> Exchange | None:
+def _exchange(value: dict[str, Any]) -> ApiExchange | None:
     """Read a request, a response, or both: in one object, or under ``request`` and ``response``."""
     request, response = value.get("request"), value.get("response")
-    asked = _merged({**value, "response": {}}) if isinstance(request, dict) else value
-    answer = response if isinstance(response, dict) else asked
-    fields = {**asked, **response} if isinstance(response, dict) else asked
-    sent = [] if "role" in asked else _messages_of(asked)
-    given = _answer_of(answer)
-    if sent or given:
-        return Exchange(fields, sent, given, resends=True)
+    outer = _merged({**value, "response": {}}) if isinstance(request, dict) else value
+    inner = response if isinstance(response, dict) else outer
+    fields = {**outer, **inner}
+    messages = [] if "role" in outer else _messages_of(outer)
+    answer = _answer_of(inner)
+    if messages or answer:
+        return ApiExchange(fields, messages, answer, resends=True)
     if any(_entries(fields.get(name)) for name in _LISTS):
         return None  # ``conversation`` is null or the name of one
-    sent, given = _sent(asked.get("input")), _entries(answer.get("output"))
-    given = given if any(map(is_entry, given)) else []
-    return Exchange(fields, sent, given, resends=False) if sent or given else None
+    items, output = _input_items(outer.get("input")), _entries(inner.get("output"))
+    output = output if any(map(is_entry, output)) else []
+    return ApiExchange(fields, items, output, resends=False) if items or output else None
 
 
 def _merged(value: dict[str, Any]) -> dict[str, Any]:
@@ -1061,10 +1089,10 @@ def _merged(value: dict[str, Any]) -> dict[str, Any]:
     return {**rest, **request, **response}
 
 
-def _answers(exchange: Exchange, last: Exchange) -> bool:
+def _answers(exchange: ApiExchange, last: ApiExchange) -> bool:
     """Return True if it is the response to the request ``last``."""
-    is_response = bool(exchange.given) and not exchange.sent
-    is_open = bool(last.sent) and not last.given
+    is_response = bool(exchange.response) and not exchange.request
+    is_open = bool(last.request) and not last.response
     return is_response and is_open and exchange.resends is last.resends
 
 
@@ -1077,39 +1105,41 @@ def _continues(before: Sequence[dict[str, Any]], value: dict[str, Any]) -> bool:
     first, last, exchange = map(_exchange, (before[0], before[-1], value))
     if first is None or last is None or exchange is None:
         return False
-    if not first.resends or not exchange.sent:
+    if not first.resends or not exchange.request:
         return _answers(exchange, last)
-    is_asked_again = bool(first.sent) and exchange.resends and (last.given or len(before) > 1)
-    return bool(is_asked_again) and _opening(exchange.sent) == _opening(first.sent)
+    is_asked_again = bool(first.request) and exchange.resends and (last.response or len(before) > 1)
+    return bool(is_asked_again) and _opening(exchange.request) == _opening(first.request)
 
 
-def exchanges_of(objects: Sequence[dict[str, Any]]) -> list[Exchange]:
+def exchanges_of(objects: Sequence[dict[str, Any]]) -> list[ApiExchange]:
     """Return the exchanges of a log, requests with the responses that follow them; none if it holds
     something else as well."""
-    made: list[Exchange] = []
+    made: list[ApiExchange] = []
     for exchange in map(_exchange, objects):
         if exchange is None or (made and made[-1].resends is not exchange.resends):
             return []
         if made and _answers(exchange, made[-1]):
-            asked = made.pop()
-            exchange = asked._replace(  # noqa: PLW2901 - the same exchange
-                fields={**asked.fields, **exchange.fields}, given=exchange.given
+            begun = made.pop()
+            exchange = begun._replace(  # noqa: PLW2901 - the same exchange
+                fields={**begun.fields, **exchange.fields}, response=exchange.response
             )
         made.append(exchange)
     # A response alone is a message of the messages API, and of chat it tells no task.
-    is_log = all(one.sent or not one.resends for one in made) and any(one.given for one in made)
+    is_log = all(one.request or not one.resends for one in made) and any(
+        one.response for one in made
+    )
     return made if is_log else []
 
 
-def _runs(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:
+def _runs(exchanges: Sequence[ApiExchange]) -> Iterator[list[ApiExchange]]:
     """Yield the exchanges of each run: where all is sent each time, another first message of the
     user's begins another one."""
-    run: list[Exchange] = []
+    run: list[ApiExchange] = []
     for exchange in exchanges:
-        if run and exchange.resends and _opening(exchange.sent) != _opening(run[0].sent):
+        if run and exchange.resends and _opening(exchange.request) != _opening(run[0].request):
             yield run
             run = []
-        is_retry = run and (not run[-1].given or run[-1].sent == exchange.sent)
+        is_retry = run and (not run[-1].response or run[-1].request == exchange.request)
         if is_retry and exchange.resends:
             run.pop()
         run.append(exchange)
@@ -1117,21 +1147,21 @@ def _runs(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:
         yield run
 
 
-def _stated(run: Sequence[Exchange]) -> dict[str, Any]:
+def _stated(run: Sequence[ApiExchange]) -> dict[str, Any]:
     """Return what the exchanges say of the run, the last one that says it; their ids are those of
     responses, not the task's."""
-    said = ((name, one.fields.get(name)) for one in run for name in _BESIDE)
-    return {name: value for name, value in said if value is not None}
+    pairs = ((name, one.fields.get(name)) for one in run for name in _RUN_FIELDS)
+    return {name: value for name, value in pairs if value is not None}
 
 
-def _entries_of(run: Sequence[Exchange]) -> list[object]:
+def _entries_of(run: Sequence[ApiExchange]) -> list[object]:
     if not run[0].resends:
-        return _joined([[*one.sent, *one.given] for one in run])
-    entries = [*run[0].sent, *run[0].given]
+        return _joined([[*one.request, *one.response] for one in run])
+    entries = [*run[0].request, *run[0].response]
     for exchange in run[1:]:
         # New is what stands behind the last turn of the agent's that something follows.
-        turns = [at for at, one in enumerate(exchange.sent[:-1]) if _role(one) in _AGENTS]
-        entries += [*exchange.sent[turns[-1] + 1 if turns else 0 :], *exchange.given]
+        turns = [at for at, one in enumerate(exchange.request[:-1]) if _role(one) in _AGENTS]
+        entries += [*exchange.request[turns[-1] + 1 if turns else 0 :], *exchange.response]
     return entries
 
 
@@ -1154,16 +1184,16 @@ def _records_id(entry: object) -> str | None:
     return key if isinstance(key, str) else None
 
 
-def _opening(sent: Sequence[object]) -> object:
+def _opening(messages: Sequence[object]) -> object:
     """Return the first text of the user's, which stays when pictures beside it are removed."""
-    first = next((entry for entry in sent if _role(entry) == "user"), None)
+    first = next((entry for entry in messages if _role(entry) == "user"), None)
     content = first.get("content") if isinstance(first, dict) else None
     blocks = content if isinstance(content, list) else [content]
     texts = (block.get("text") if isinstance(block, dict) else block for block in blocks)
     return next((text for text in texts if text), None)
 
 
-def _sent(value: object) -> list[object]:
+def _input_items(value: object) -> list[object]:
     return [{"role": "user", "content": value}] if isinstance(value, str) else _entries(value)
 
 
