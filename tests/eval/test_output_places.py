@@ -14,8 +14,8 @@ import pytest
 from tests.eval.test_flags import TABLE, choices_of, parsers
 from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main, named
-from trajudge.util.commands import BROKEN_PIPE, OutputAction
-from trajudge.util.settings import options_of
+from trajudge.util.commands import BROKEN_PIPE
+from trajudge.util.settings import Output, options_of
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {
@@ -35,8 +35,7 @@ def written() -> Iterator[tuple[str, argparse.ArgumentParser, argparse.Action]]:
 
 def needed(name: str, made: argparse.ArgumentParser, output: argparse.Action) -> Iterator[str]:
     """What else the command must be given."""
-    record = TABLE[name].settings
-    choices = {one.name: one.choices for one in options_of(named(record))} if record else {}
+    choices = {one.name: one.choices for one in options_of(named(TABLE[name].settings))}
     for action in made._actions:
         if action.required and action is not output:
             yield from action.option_strings[-1:]
@@ -44,11 +43,9 @@ def needed(name: str, made: argparse.ArgumentParser, output: argparse.Action) ->
 
 
 def test_what_is_written_is_looked_at_in_every_command() -> None:
-    assert all(isinstance(action, OutputAction) for _, _, action in written())
-    actions = [action for _, made in parsers() for action in made._actions]
-    looked_at = {
-        action.option_strings[-1] for action in actions if isinstance(action, OutputAction)
-    }
+    options = [one for command in TABLE.values() for one in options_of(named(command.settings))]
+    assert all(isinstance(one.option, Output) for one in options if one.flag in WRITTEN)
+    looked_at = {one.flag for one in options if isinstance(one.option, Output)}
     assert looked_at == WRITTEN
 
 

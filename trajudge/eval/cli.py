@@ -17,14 +17,11 @@ from trajudge.util.terminal import hanging, terminal_width
 
 class Command(NamedTuple):
     """The function that does a command's work, its purpose in a line, and the record of its
-    settings, both as ``module:name`` below ``trajudge``: ``--help`` imports the settings alone.
-
-    Without settings ``run`` is a module whose ``main`` takes the words.
-    """
+    settings, both as ``module:name`` below ``trajudge``: ``--help`` imports the settings alone."""
 
     run: str
     purpose: str
-    settings: str = ""
+    settings: str
 
 
 class CommandGroup(NamedTuple):
@@ -374,14 +371,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(command: Command, prog: str, words: Sequence[str]) -> int:
-    exit_code: int
-    if command.settings:
-        from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
+    from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
 
-        config = parse(named(command.settings), prog, words)
-        exit_code = named(command.run)(config)
-    else:
-        exit_code = import_module(f"trajudge.{command.run}").main(words)
+    config = parse(named(command.settings), prog, words)
+    exit_code: int = named(command.run)(config)
     return exit_code
 
 
