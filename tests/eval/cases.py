@@ -9,7 +9,7 @@ from trajudge.annotations import Annotation, Labels
 from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
 from trajudge.eval.scoring.records import Label, Missing
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
-from trajudge.eval.store.table import columns_of
+from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -54,6 +54,6 @@ def observe(
     judgments: list[Judgment], labels: Labels, missing: Missing, question: Label = "success"
 ) -> Observations:
     """The observations of one judge, without rewards."""
-    columns = columns_of(judgments)
+    columns = JudgmentTable.of(judgments)
     reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), RewardColumns.of({}))
     return Predictions.of(columns, reference).observe(question, missing)

@@ -11,7 +11,7 @@ from trajudge.annotations.model import Annotation, Labels
 from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.scoring.records import FAULT_RATES, FaultRate, FaultScore, Label, ScoreReport
 from trajudge.eval.store.labels import refuse_unequal
-from trajudge.eval.store.table import UNKNOWN, columns_of
+from trajudge.eval.store.table import UNKNOWN, JudgmentTable
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats.intervals import rates_by_cluster
 
@@ -126,7 +126,7 @@ def _f1_by_type(pairs: Sequence[tuple[str | None, str | None]]) -> Iterator[floa
 
 def question_of(judgments: Iterable[Judgment]) -> Label:
     """Choose the process where judges answered it and none said anything of success."""
-    columns = columns_of(judgments)
+    columns = JudgmentTable.of(judgments)
     success, process = ((columns.verdict(name) != UNKNOWN).any() for name in ("success", "process"))
     return "process" if process and not success else "success"
 

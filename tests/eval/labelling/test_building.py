@@ -23,6 +23,7 @@ from trajudge.eval.select.decision import read_decision
 from trajudge.eval.select.plan import read_plan
 from trajudge.eval.sources import Source
 from trajudge.eval.store.run_folder import read_judgments
+from trajudge.eval.store.table import in_memory
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -302,7 +303,7 @@ def test_several_samples_of_a_judge_are_the_verdict_that_its_scores_count() -> N
         for task, samples in told.items()
         for sample, success in enumerate(samples)
     ]
-    frame = read_frame(Source("runs", judgments, {}))
+    frame = read_frame(Source("runs", in_memory(judgments), {}))
     scored = [one_per_trajectory(judgments)[place] for place in range(len(told))]
     assert list(frame.keys) == [one.key for one in scored]
     for given, field in ((frame.verdicts[:, 0], "success"), (frame.scores[:, 0], "score")):

@@ -22,7 +22,7 @@ from trajudge.eval.store.table import (
     UNKNOWN,
     VERDICTS,
     Codes,
-    JudgmentColumns,
+    JudgmentTable,
     KeyColumns,
     distinct,
     joined,
@@ -273,7 +273,7 @@ class Predictions:
     @classmethod
     def of(
         cls,
-        judgments: JudgmentColumns,
+        judgments: JudgmentTable,
         reference: ReferenceLabels,
         index: Codes | None = None,
     ) -> Predictions:
