@@ -19,7 +19,7 @@ from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.server.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
-from trajudge.eval.accept.accept import read_held_out
+from trajudge.eval.accept.accept import _read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
 from trajudge.eval.audit import read_facets
 from trajudge.eval.cli import main
@@ -71,10 +71,6 @@ def _models(file: Path) -> object:
     return vars(OwnModels(str(file), None))
 
 
-def _facets(file: Path) -> object:
-    return vars(read_facets(file.parent, None))
-
-
 TASKS = '[{"task_id": 1, "intent": "Über", "eval": {"eval_types": []}, "sites": ["shopping"]}]'
 READERS = [
     Reader("goals.csv", _goals, "task_id,goal\nt,Käse\n"),
@@ -99,11 +95,11 @@ READERS = [
     Reader("token", read_token, "0123456789abcdef"),
     Reader("outcomes.csv", OutcomeFile.read, "task,arm,success\nt,a,1\n"),
     Reader("outcomes.jsonl", OutcomeFile.read),
-    Reader("held-out.txt", read_held_out, "shop/t\n"),
+    Reader("held-out.txt", _read_held_out, "shop/t\n"),
     Reader("guidelines.md", read_guidelines, "Über\n"),
     Reader("tasks.json", read_rule_texts, TASKS),
     Reader("templates.json", lambda file: read_facets(None, file)),
-    Reader("webarena.csv", _facets, "task_name\nwebarena.1\n"),
+    Reader("webarena.csv", lambda file: read_facets(file.parent, None), "task_name\nwebarena.1\n"),
     Reader("payloads.yaml", read_payloads, "goals: {grab: [é]}"),
     Reader("cases.jsonl", read_cases),
     Reader("faults.json", read_plan, '{"version": 1}'),

@@ -12,19 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.screens import LINES
-from trajudge.eval.cli import COMMANDS, GROUPS, named
+from trajudge.eval.cli import every_command, named
 from trajudge.eval.settings import ScoreConfig
 from trajudge.util import settings
 from trajudge.util.errors import UserError
 
-TABLE = {
-    **{f"trajudge {name}": command for name, command in COMMANDS.items()},
-    **{
-        f"trajudge {group} {name}": command
-        for group in GROUPS
-        for name, command in GROUPS[group].commands.items()
-    },
-}
+TABLE = {f"trajudge {name}": command for name, command in every_command().items()}
 # One file is what these commands write.
 WRITES_A_FILE = {"trajudge report"}
 

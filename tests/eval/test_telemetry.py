@@ -1,4 +1,4 @@
-"""``trajudge run telemetry``: trains, scores on held-out tasks, writes a model."""
+"""``trajudge judges train``: trains, scores on held-out tasks, writes a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trajudge.judges.methods.telemetry import read_model
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
 
-main = command("run telemetry")
+main = command("judges train")
 
 
 @pytest.fixture(scope="module")

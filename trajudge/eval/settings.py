@@ -94,8 +94,8 @@ class TelemetryConfig(LabelConfig):
     expert labels, score it on tasks that it was not trained on, and write it for
     --judge telemetry --judge-option model=FILE.
 
-      trajudge run telemetry --split dev --save model.json
-      trajudge run telemetry --cross-fit fitted
+      trajudge judges train --split dev --save model.json
+      trajudge judges train --cross-fit fitted
     """
 
     data: Annotated[

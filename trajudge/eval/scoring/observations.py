@@ -474,7 +474,7 @@ def on_training_set(judge: str, count: int) -> Iterator[str]:
     if count:
         yield (
             f"{judge}: {count_of(count, 'trajectory')} left out, because it was trained on them; "
-            "trajudge run telemetry --cross-fit DIR judges each by a model that was not"
+            "trajudge judges train --cross-fit DIR judges each by a model that was not"
         )
 
 

@@ -144,7 +144,7 @@ class TelemetryModel(Record):
 
 
 class TelemetryOptions(Record):
-    """``model``: a file that ``trajudge run telemetry`` wrote."""
+    """``model``: a file that ``trajudge judges train`` wrote."""
 
     model: Path | None = None
 
@@ -156,7 +156,7 @@ class TelemetryOptions(Record):
 @register_judge(
     "telemetry",
     TelemetryOptions,
-    summary="a regression over numbers of a run (see trajudge run telemetry)",
+    summary="a regression over numbers of a run (see trajudge judges train)",
     needs_model=False,
 )
 class Telemetry:
@@ -183,16 +183,16 @@ def read_model(path: Path | None) -> TelemetryModel:
     if path is None:
         raise UserError(
             "--judge telemetry needs --judge-option model=FILE: train one with  "
-            "trajudge run telemetry --data KIND:PATH --save FILE"
+            "trajudge judges train --data KIND:PATH --save FILE"
         )
     try:
         return TelemetryModel.model_validate_json(read_utf8(path))
     except OSError as error:
         raise UserError(
-            f"{path}: {error.strerror}: name the file of --save of  trajudge run telemetry"
+            f"{path}: {error.strerror}: name the file of --save of  trajudge judges train"
         ) from error
     except ValidationError as error:
         raise UserError(
             f"{path}: holds no telemetry model ({refused_value(error).why}): train it again with  "
-            "trajudge run telemetry --save FILE"
+            "trajudge judges train --save FILE"
         ) from error
