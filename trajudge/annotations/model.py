@@ -14,6 +14,8 @@ from trajudge.util.errors import UserError
 from trajudge.util.terminal import count_of, listed
 
 LabelsBy = Literal["primary", "majority", "unanimous", "any"]
+"""How several annotators' opinions become one label."""
+
 LABELS_BY: tuple[LabelsBy, ...] = get_args(LabelsBy)
 VERDICT_FIELDS = ("success", "side_effect", "repetition", "process")
 
