@@ -18,7 +18,7 @@ from tests.rules.test_evaluate import RUNS, TASKS
 from tests.rules.verified.tasks import page, task
 from tests.trajectories.loaders.made import fara, rubric
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.environments.model.case import write_cases
 from trajudge.eval.cli import every_command, main
 from trajudge.eval.judge import main as judge
@@ -95,7 +95,7 @@ def _environments(folder: Path) -> None:
     key = TrajectoryKey(benchmark="shop", agent="a", task_id=case.id)
     run = Trajectory(key=key, raw_task_id=case.id, goal="g", telemetry={"n_steps": 4.0})
     store.write(folder / "recorded", [run])
-    label = Annotation(key=key, raw_task_id=case.id, annotator="state", success=True)
+    label = Label(key=key, raw_task_id=case.id, annotator="state", success=True)
     annotation_store.write(folder / "recorded" / "labels.jsonl", [label])
     facts = {"key": key.model_dump(mode="json"), "app": "shop"}
     facts |= {"changes": [], "answers": [], "predicates": []}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.model import Label, Role
 from trajudge.eval.cli import main
 from trajudge.trajectories.sample import sample_path
 
@@ -19,7 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def labels() -> list[Annotation]:
+def labels() -> list[Label]:
     return store.load(sample_path() / "labels.jsonl")[:3]
 
 

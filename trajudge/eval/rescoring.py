@@ -43,7 +43,7 @@ from trajudge.eval.scoring.observations import (
     included,
     without_training,
 )
-from trajudge.eval.scoring.records import Label, Missing, ScoreReport
+from trajudge.eval.scoring.records import LabelName, Missing, ScoreReport
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import Source, combine, policy_name, read_runs, strangers_said
 from trajudge.eval.store.inputs import open_recorded
@@ -247,7 +247,7 @@ def recorded_data(source: Source, config: ScoreConfig) -> list[str]:
 
 
 def observed_verdicts(
-    source: Source, missing: Missing, question: Label = "success"
+    source: Source, missing: Missing, question: LabelName = "success"
 ) -> dict[str, Observations]:
     """Observe each judge's verdicts, judges by name."""
     columns = JudgmentTable.of(without_training(source.judgments, source.training))
@@ -275,7 +275,7 @@ def missing_of(config: ScoreConfig, protocols: set[str]) -> Missing:
     return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
 
 
-def asked_question(source: Source, config: ScoreConfig) -> Label:
+def asked_question(source: Source, config: ScoreConfig) -> LabelName:
     """Return what is scored: what the command line says, else what the judges answer."""
     return config.question or question_of(source.judgments)
 

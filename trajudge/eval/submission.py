@@ -22,7 +22,14 @@ from trajudge.eval.scoring.observations import (
     groups,
     one_per_trajectory,
 )
-from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, Score, ScoreReport
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    OVERALL,
+    LabelName,
+    Missing,
+    Score,
+    ScoreReport,
+)
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.manifest import code_version
 from trajudge.eval.store.run_folder import judgment_line
@@ -42,7 +49,7 @@ _SHORT = {
     "workarena++": "Work++",
 }
 
-_CATEGORIES: dict[Label, str] = {
+_CATEGORIES: dict[LabelName, str] = {
     "success": "trajectory_success",
     "side_effect": "trajectory_side_effect",
     "repetition": "trajectory_looping",

@@ -11,7 +11,7 @@ import pytest
 from tests.eval.cases import failed, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation, SampleFrame
+from trajudge.annotations.model import Label, SampleFrame
 from trajudge.annotations.queue import LabelQueue
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge
@@ -213,7 +213,7 @@ def test_labels_of_a_queue_give_the_precision_of_the_whole_run(
     accepted = [
         key for key, vote in zip(frame.keys, frame.verdicts[:, 0], strict=True) if vote == 1
     ]
-    decided: list[Annotation] = [truth[key] for key in accepted]
+    decided: list[Label] = [truth[key] for key in accepted]
     precision = np.mean([bool(label.success) for label in decided])
     interval = queue.estimates.corrected
     assert interval.low[at] <= precision <= interval.high[at]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.annotations import Annotation, primary_labels
+from trajudge.annotations import Label, primary_labels
 from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.scoring.compute import score
@@ -51,7 +51,7 @@ class FeatureTable:
     rows: NDArray[np.float64]
     labels: NDArray[np.bool_]
     groups: NDArray[np.str_]
-    annotations: dict[TrajectoryKey, Annotation]
+    annotations: dict[TrajectoryKey, Label]
     rewards: dict[TrajectoryKey, float | None]
 
 

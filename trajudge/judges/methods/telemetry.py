@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError, model_validator
 
-from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.model import Model, Skipped, Verdict
 from trajudge.judges.registry import register_judge
 from trajudge.trajectories.actions import message_to_user
 from trajudge.trajectories.model import Record, Trajectory
@@ -170,7 +170,7 @@ class Telemetry:
         self.prompt_hash = sha256(self._model.model_dump_json().encode()).hexdigest()
         self.training_keys = frozenset(self._model.training_keys) or None
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises Skipped where no action is recorded."""
         if not any(step.action for step in trajectory.steps):
             raise Skipped(f"{trajectory.key}: no action is recorded")
