@@ -19,7 +19,7 @@ from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.server.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
-from trajudge.eval.accept.accept import _read_held_out
+from trajudge.eval.accept.accept import read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
 from trajudge.eval.audit import read_facets
 from trajudge.eval.cli import main
@@ -95,7 +95,7 @@ READERS = [
     Reader("token", read_token, "0123456789abcdef"),
     Reader("outcomes.csv", OutcomeFile.read, "task,arm,success\nt,a,1\n"),
     Reader("outcomes.jsonl", OutcomeFile.read),
-    Reader("held-out.txt", _read_held_out, "shop/t\n"),
+    Reader("held-out.txt", read_held_out, "shop/t\n"),
     Reader("guidelines.md", read_guidelines, "Über\n"),
     Reader("tasks.json", read_rule_texts, TASKS),
     Reader("templates.json", lambda file: read_facets(None, file)),

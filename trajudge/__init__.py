@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from trajudge.face.judging import ajudge, judge, panel
     from trajudge.face.results import Run, Scores, compare, read_run, score
     from trajudge.judges.model import Judge, Judgment, Message, Model, Status, Text, Verdict
+    from trajudge.judges.replies import ParseFailure
     from trajudge.prompts.render import Prompt
     from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-    from trajudge.trajectories.needs import Needs
     from trajudge.util.errors import UserError
 
 __version__ = "0.1.0"
@@ -32,8 +32,8 @@ _HOMES = {
     "Label": "annotations.model",
     "Message": "judges.model",
     "Model": "judges.model",
-    "Needs": "trajectories.needs",
     "Observation": "trajectories.model",
+    "ParseFailure": "judges.replies",
     "Prompt": "prompts.render",
     "Run": "face.results",
     "Scores": "face.results",
@@ -64,8 +64,8 @@ __all__ = [
     "Label",
     "Message",
     "Model",
-    "Needs",
     "Observation",
+    "ParseFailure",
     "Prompt",
     "Run",
     "Scores",
