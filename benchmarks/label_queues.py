@@ -20,7 +20,6 @@ from trajudge.eval.labelling.estimates import estimate_precision
 from trajudge.eval.labelling.frame import DrawnLabels, Frame, cross_fitted, read_frame, vote_share
 from trajudge.eval.store.published import read_published_folder
 from trajudge.stats.intervals import Bools, Floats
-from trajudge.util.commands import count
 
 LEAST_ACCEPTED = 30
 """Evaluators that accept fewer trajectories are left out: so few can all be labelled."""
@@ -30,8 +29,8 @@ def main() -> None:
     """Simulate every strategy and print a line for each evaluator."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("folder", type=Path, metavar="DIR")
-    options.add_argument("--budget", type=count, default=150)
-    options.add_argument("--times", type=count, default=2000)
+    options.add_argument("--budget", type=int, default=150)
+    options.add_argument("--times", type=int, default=2000)
     chosen = options.parse_args()
     frame, truth = _labelled_frame(chosen.folder)
     kept = np.nan_to_num(frame.votes).sum(axis=0) >= LEAST_ACCEPTED

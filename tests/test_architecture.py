@@ -238,7 +238,7 @@ SHARED_NAMES = {
     "ParseFailure": "of a judge's reply, and of an agent's response",
     "Request": "to a model, and in a network trace",
     "Response": "in a network trace, and of an agent",
-    "Run": "as WebArena and WebArena Verified each record one",
+    "Run": "judgments, and an agent's run as WebArena and WebArena Verified each record one",
     "Task": "of WebArena and of WebArena Verified",
     "Trace": "of WebArena and of WebArena Verified",
     "Url": "a value of the current rules, and of the published release",

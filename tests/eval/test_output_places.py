@@ -14,8 +14,8 @@ import pytest
 from tests.eval.test_flags import TABLE, parsers
 from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main, named
-from trajudge.util.commands import BROKEN_PIPE, OutputAction
-from trajudge.util.settings import Argument, options_of
+from trajudge.util.commands import BROKEN_PIPE
+from trajudge.util.settings import Argument, Output, options_of
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {
@@ -42,11 +42,9 @@ def needed(name: str, output: str) -> Iterator[str]:
 
 
 def test_what_is_written_is_looked_at_in_every_command() -> None:
-    assert all(isinstance(action, OutputAction) for _, action in written())
-    actions = [action for _, made in parsers() for action in made._actions]
-    looked_at = {
-        action.option_strings[-1] for action in actions if isinstance(action, OutputAction)
-    }
+    options = [one for command in TABLE.values() for one in options_of(named(command.settings))]
+    assert all(isinstance(one.option, Output) for one in options if one.flag in WRITTEN)
+    looked_at = {one.flag for one in options if isinstance(one.option, Output)}
     assert looked_at == WRITTEN
 
 

@@ -34,7 +34,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     RULE_BASED,
     Comparison,
-    Label,
+    LabelName,
     Score,
     ScoreReport,
 )
@@ -121,7 +121,7 @@ class RankTable(Record):
     were asked."""
 
     benchmark: str
-    label: Label
+    label: LabelName
     labelled: int
     rows: tuple[RankedJudge, ...]
 
@@ -149,7 +149,7 @@ def rank_judges(report: ScoreReport, labels: Labels) -> list[RankTable]:
     if not scores:
         return []
     asked = {each.label for of_one in scores.values() for each in of_one}
-    label: Label = "success" if "success" in asked else "process"
+    label: LabelName = "success" if "success" in asked else "process"
     benchmarks = sorted(scores.keys() - {OVERALL})
     costs = _costs(report)
     tables = []
@@ -210,7 +210,7 @@ def _costs(report: ScoreReport) -> dict[str, float | None]:
 
 
 def rank_ranges(
-    comparison: Comparison, benchmark: str, label: Label, metric: str, judges: Collection[str]
+    comparison: Comparison, benchmark: str, label: LabelName, metric: str, judges: Collection[str]
 ) -> dict[str, RankRange]:
     """Rank ``judges``, those whose metric is defined, by their differences."""
     better, worse = dict.fromkeys(judges, 0), dict.fromkeys(judges, 0)
@@ -230,7 +230,7 @@ def rank_ranges(
     }
 
 
-def smallest_overlap(comparison: Comparison, benchmark: str, label: Label) -> dict[str, int]:
+def smallest_overlap(comparison: Comparison, benchmark: str, label: LabelName) -> dict[str, int]:
     """Return, per judge, the smallest number of trajectories that it shares with another one."""
     overlaps: dict[str, int] = {}
     for each in comparison.differences:

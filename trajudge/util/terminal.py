@@ -282,15 +282,11 @@ _VALUE = re.compile(r"( --?[a-z][a-z-]*) (?=[^- ])")  # stays beside its option
 _COMMAND = re.compile(r" +(trajudge|python) ")
 
 
-class HelpFormatter(argparse.HelpFormatter):
-    """Fills the screen up to 100 columns."""
+class ParagraphFormatter(argparse.HelpFormatter):
+    """Fills the screen up to 100 columns; keeps what stands indented as it is, such as examples."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=help_width())
-
-
-class ParagraphFormatter(HelpFormatter):
-    """Keeps what stands indented as it is, such as examples, and fills the paragraphs around it."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n\n".join(_filled(part, width, indent) for part in text.strip("\n").split("\n\n"))

@@ -27,7 +27,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     RULE_BASED,
     Comparison,
-    Label,
+    LabelName,
     McNemarResult,
     MetricDifference,
     Missing,
@@ -88,7 +88,7 @@ def compare(
 
 def _compared(
     predictions: Mapping[str, Predictions], missing: Missing, compared: Compared | None
-) -> Iterator[tuple[str, Label, dict[str, Observations]]]:
+) -> Iterator[tuple[str, LabelName, dict[str, Observations]]]:
     """Yield benchmark, label and the judges' observations, the whole first, label by label; where
     two judges or more were asked on labelled trajectories."""
     if compared is None or len(predictions) < 2:
@@ -131,7 +131,7 @@ def against_baseline(
 
 
 def _differences(
-    pairs: Sequence[JudgePair], benchmark: str, label: Label
+    pairs: Sequence[JudgePair], benchmark: str, label: LabelName
 ) -> list[MetricDifference]:
     """Test every pair in every compared metric, metric by metric, with Holm's correction over the
     pairs. Pairs on the same trajectories are computed together."""
@@ -235,7 +235,7 @@ class PairedCounts(NamedTuple):
 
 
 def compared_observations(
-    predictions: Predictions, label: Label, missing: Missing, members: Bools | None = None
+    predictions: Predictions, label: LabelName, missing: Missing, members: Bools | None = None
 ) -> Observations:
     """Observe a judge that is held against others, of the trajectories ``members`` (T,) of its
     reference, all without it: a failed judgment counts as ``missing`` says, or is left out."""
@@ -275,7 +275,7 @@ def paired_counts(first: Observations, second: Observations) -> PairedCounts:
 
 
 def _mcnemar_results(
-    pairs: Sequence[JudgePair], benchmark: str, label: Label
+    pairs: Sequence[JudgePair], benchmark: str, label: LabelName
 ) -> list[McNemarResult]:
     """Test who is right more often; without a trajectory nothing tells the two apart."""
     runs: dict[bytes, TaskRuns] = {}
@@ -319,7 +319,7 @@ def _mcnemar_results(
 def _ranking(
     metric: str,
     benchmark: str,
-    label: Label,
+    label: LabelName,
     judges: Mapping[str, Observations],
     differences: Sequence[MetricDifference],
 ) -> Ranking:

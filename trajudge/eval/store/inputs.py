@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.annotations import (
-    Annotation,
+    Label,
     LabelsBy,
     Role,
     holds_labels,
@@ -68,7 +68,7 @@ class DataSource(NamedTuple):
 
     spec: str
     labels: str | None
-    annotations: Sequence[Annotation]
+    annotations: Sequence[Label]
     note: str = ""
     trajectories: tuple[Trajectory, ...] | None = None
     goals: GoalsFile | None = None
@@ -201,7 +201,7 @@ def _is_above(labels: str, data: str) -> bool:
     return file.parent.resolve() != (place if place.is_dir() else place.parent).resolve()
 
 
-def _open_labels(spec: str) -> Sequence[Annotation]:
+def _open_labels(spec: str) -> Sequence[Label]:
     """Open annotations; those in files of our format stay there where all of them are labels."""
     if spec != SAMPLE:
         named = parse_labels(spec)
@@ -212,7 +212,7 @@ def _open_labels(spec: str) -> Sequence[Annotation]:
     return tuple(open_annotations(spec))
 
 
-def _has_splits(annotations: Iterable[Annotation]) -> bool:
+def _has_splits(annotations: Iterable[Label]) -> bool:
     return any(annotation.split for annotation in annotations)
 
 

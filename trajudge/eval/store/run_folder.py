@@ -41,7 +41,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation, Labels, SampleFrame, primary_labels
+from trajudge.annotations.model import Label, Labels, SampleFrame, primary_labels
 from trajudge.eval.store.labels import (
     RewardColumns,
     RunLabels,
@@ -243,7 +243,7 @@ def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:
 
 
 def write_labels(
-    folder: Path, labels: Iterable[Annotation] | RunLabels, frame: SampleFrame | None = None
+    folder: Path, labels: Iterable[Label] | RunLabels, frame: SampleFrame | None = None
 ) -> None:
     """Write ``labels.jsonl``, sorted by key; ``frame`` is what they were drawn from."""
     if isinstance(labels, RunLabels):

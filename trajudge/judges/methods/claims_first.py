@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from trajudge.judges.defences import MARK, PARTS, without
-from trajudge.judges.model import Message, ModelClient, Text, Verdict
+from trajudge.judges.model import Message, Model, Text, Verdict
 from trajudge.judges.prompting import (
     EMPTY_VIEW,
     TruncatedPrompt,
@@ -243,14 +243,14 @@ class ClaimsFirst:
         self._prompt = load_prompt("claims-first")
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, CallFailed and ParseFailure."""
         harmless = partial(neutralise, tags=self._prompt.tags)
         pages = numbered_pages(trajectory, self._options.pages, harmless)
         claims = await self._claims(trajectory, ask)
         return await self._verdict(without(trajectory, PARTS), pages, claims, ask)
 
-    async def _claims(self, trajectory: Trajectory, ask: ModelClient) -> list[str]:
+    async def _claims(self, trajectory: Trajectory, ask: Model) -> list[str]:
         """Ask what the agent says that it did, without a page."""
         if not trajectory.answer and not any(step.reasoning for step in trajectory.steps):
             return []
@@ -271,7 +271,7 @@ class ClaimsFirst:
         run: Trajectory,
         pages: Sequence[NumberedPage],
         claims: Sequence[str],
-        ask: ModelClient,
+        ask: Model,
     ) -> Verdict:
         """Ask for findings on a run without the agent's words, and look their citations up in what
         was shown."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, StringConstraints
 
-from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.model import Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     ImageLimits,
     Shot,
@@ -171,7 +171,7 @@ class Rubric:
         self._system = self._prompt.render("system", screenshots=shows)
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
         shows_screenshots = self._options.representation == "screenshot"
@@ -184,7 +184,7 @@ class Rubric:
         best = most_relevant(shots, grades, self._options.per_criterion)
         return await self._verdict(trajectory, criteria, best, ask)
 
-    async def _criteria(self, goal: str, ask: ModelClient, rung: str) -> list[Criterion]:
+    async def _criteria(self, goal: str, ask: Model, rung: str) -> list[Criterion]:
         """Ask for criteria from the goal alone, so that one call serves all runs of a task."""
         user = Text(text=self._prompt.render("criteria_user", goal=goal))
         messages = conversation(self._prompt.render("criteria"), [user])
@@ -193,7 +193,7 @@ class Rubric:
             return parse_complete_reply(reply, parse_criteria)
 
     async def _grades(
-        self, goal: str, criteria: Sequence[Criterion], shot: Shot, ask: ModelClient
+        self, goal: str, criteria: Sequence[Criterion], shot: Shot, ask: Model
     ) -> list[float]:
         text = self._prompt.render("relevance_user", goal=goal, criteria=criteria)
         shown = picture(shot.image, self._options.images)
@@ -208,7 +208,7 @@ class Rubric:
         trajectory: Trajectory,
         criteria: Sequence[Criterion],
         best: Sequence[Shot],
-        ask: ModelClient,
+        ask: Model,
     ) -> Verdict:
         options = self._options
 
