@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.annotations import open_annotations, primary_labels
-from trajudge.eval.labelling.designs import STRATEGIES, Strategy, draw, inclusion_probabilities
+from trajudge.eval.labelling.designs import STRATEGIES, draw, inclusion_probabilities
 from trajudge.eval.labelling.estimates import estimate_precision
 from trajudge.eval.labelling.frame import DrawnLabels, Frame, cross_fitted, read_frame, vote_share
+from trajudge.eval.labelling.settings import Strategy
 from trajudge.eval.store.published import read_published_folder
+from trajudge.eval.store.table import in_memory
 from trajudge.stats.intervals import Bools, Floats
 
 LEAST_ACCEPTED = 30
@@ -56,7 +58,7 @@ def _labelled_frame(folder: Path) -> tuple[Frame, Bools]:
     source = read_published_folder(folder, with_labels=False)
     labels = primary_labels(open_annotations(f"agentrewardbench:{folder}"))
     decided = {key: label.success for key, label in labels.items() if label.success is not None}
-    source.judgments = [each for each in source.judgments if each.key in decided]
+    source.judgments = in_memory([each for each in source.judgments if each.key in decided])
     frame = read_frame(source)
     return frame, np.array([decided[key] for key in frame.keys])
 

@@ -18,9 +18,10 @@ from trajudge.eval.baselines import Examples
 from trajudge.eval.labelling.agreement import label_agreements
 from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
+from trajudge.eval.select.decision import Equivalence, Homogeneity, Transport
 from trajudge.eval.select.evidence import gather
-from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, Target
-from trajudge.eval.select.transport import Equivalence, Homogeneity, Transport
+from trajudge.eval.select.plan import CandidateFamily, SelectionPlan, Target
+from trajudge.eval.select.scores import Rule
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.attacked import VariantLine
 from trajudge.robustness.measures.adaptive import adaptive_success

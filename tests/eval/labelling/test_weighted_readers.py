@@ -16,8 +16,9 @@ from trajudge.annotations.store import write
 from trajudge.eval.audit import Labelled, rank_agents, rule_errors
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.agreement import label_agreements
-from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, draw, inclusion_probabilities
+from trajudge.eval.labelling.designs import KnownVerdicts, draw, inclusion_probabilities
 from trajudge.eval.labelling.frame import vote_share
+from trajudge.eval.labelling.settings import Strategy
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.store.labels import LabelColumns, read_label_columns, refuse_unequal, weights_of
 from trajudge.eval.store.run_folder import (
