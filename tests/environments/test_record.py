@@ -56,7 +56,7 @@ def keep_and_end(journal, name, recorded):
     os.killpg(0, how) if how == signal.SIGINT else os.kill(os.getpid(), how)
 
 Journal.add = keep_and_end
-sys.exit(main(["env", "record", *sys.argv[2:]]))
+sys.exit(main(sys.argv[2:]))
 """
 
 

@@ -124,12 +124,23 @@ def test_no_option_of_a_command_opens_a_pipe_or_a_device(
     tried, wrong = 0, []
     for name, parser in parsers():
         for action in options(name, parser):
+            flag = action.option_strings[-1] if action.option_strings else str(action.metavar)
             words = [*name.split()[1:], *action.option_strings[-1:], value(action, path)]
             tried += 1
             code: int | str
             try:
                 with watched(path):
-                    code = main([*words, *needed(name, parser, action)])
+                    code = main(
+                        [
+                            *words,
+                            *needed(
+                                name,
+                                action.option_strings[-1]
+                                if action.option_strings
+                                else str(action.metavar),
+                            ),
+                        ]
+                    )
             except BaseException as error:
                 code = repr(error)
             shown = capsys.readouterr().err

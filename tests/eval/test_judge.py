@@ -147,8 +147,10 @@ def test_a_window_that_is_named_cuts_the_prompt_before_the_call() -> None:
 def test_export_writes_what_the_reader_of_published_judgments_reads() -> None:
     with LlmServer() as server:
         assert model(server, "--export", "agentrewardbench", "published") == 0
-    mine = {j.key: (j.success, j.side_effect, j.repetition) for j in read_judgments(Path("run"))}
-    theirs = {
+    mine: dict[object, object] = {
+        j.key: (j.success, j.side_effect, j.repetition) for j in read_judgments(Path("run"))
+    }
+    theirs: dict[object, object] = {
         item.judgment.key: (
             item.judgment.success,
             item.judgment.side_effect,

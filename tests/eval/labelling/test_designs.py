@@ -10,7 +10,6 @@ import pytest
 from trajudge.eval.labelling.designs import (
     STRATEGIES,
     KnownVerdicts,
-    Strategy,
     double_readings,
     draw,
     expected_random_widths,
@@ -27,6 +26,7 @@ from trajudge.eval.labelling.frame import (
     fit_logistic,
     vote_share,
 )
+from trajudge.eval.labelling.settings import Strategy
 from trajudge.stats.intervals import Bools, Floats
 
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, draw, inclusion_probabilities
+from trajudge.eval.labelling.designs import KnownVerdicts, draw, inclusion_probabilities
 from trajudge.eval.labelling.frame import vote_share
+from trajudge.eval.labelling.settings import Strategy
 from trajudge.eval.select.rates import (
     RateSums,
     binomial_p,

@@ -29,7 +29,8 @@ def told_apart(kept: tuple[float, float], training: float | None) -> float:
     apart = 0
     for number in range(WORLDS):
         made = world(np.random.default_rng([7, number]), kept)
-        clean, spent = made.accepted & made.success[:, None], np.ones(made.accepted.shape)
+        clean = made.accepted & made.success[:, None]
+        spent: np.ndarray = np.ones(made.accepted.shape)
         if training is not None:
             spent = 0.07 + training * made.accepted
         apart += indistinguishable(made, clean, spent, 0, [1], alpha=0.05) == []
