@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, Command] = {
         "eval.runs.settings:RunRequest",
     ),
     "score": Command(
-        "eval.rescoring:report",
+        "eval.score:report",
         "score judges: tables, ranks, checks, plots, errors",
         "eval.settings:ScoreConfig",
     ),

@@ -45,7 +45,7 @@ from trajudge.eval.scoring.observations import (
 )
 from trajudge.eval.scoring.records import Label, Missing, ScoreReport
 from trajudge.eval.settings import ScoreConfig
-from trajudge.eval.sources import Source, combine, policy_name, read_runs, strangers_said
+from trajudge.eval.sources import Source, combine, policy_name, read_runs, unmatched_labels_message
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import LabelColumns, RewardColumns, refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
@@ -161,7 +161,7 @@ def read_sources(config: ScoreConfig) -> Source:
 def warn_of_unmatched_labels(source: Source, annotations: str) -> None:
     """Say where none of the labels that the user names belongs to a trajectory that was judged."""
     if not any(key in source.labels for key in keys_of_judgments(source.judgments)):
-        said = strangers_said(annotations, source.labels, source.judgments[0].key)
+        said = unmatched_labels_message(annotations, source.labels, source.judgments[0].key)
         sys.stderr.write(one_line(f"warning: {said}") + "\n")
 
 
@@ -207,7 +207,10 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     )
     if source.policies:
         update["label_policy"] = policy_name(source.policies)
-    update |= {"beside": source.beside, "unfinished": tuple(source.unfinished)}
+    update |= {
+        "unattributed_cost": source.unattributed_cost,
+        "unfinished": tuple(source.unfinished),
+    }
     return scores.model_copy(update=update)
 
 
