@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trajudge.annotations import frame_of, open_labels, parse_labels, policy_note
 from trajudge.eval.checks import left_out_runs, print_checks
@@ -34,8 +34,8 @@ from trajudge.eval.reporting.tables import (
     tables,
     with_notes,
 )
-from trajudge.eval.scoring.comparison import Compared, mixed_versions
-from trajudge.eval.scoring.compute import by_judge, score
+from trajudge.eval.scoring.comparison import mixed_versions
+from trajudge.eval.scoring.compute import by_judge, metric_scores, score
 from trajudge.eval.scoring.observations import (
     Observations,
     Predictions,
@@ -43,7 +43,7 @@ from trajudge.eval.scoring.observations import (
     included,
     without_training,
 )
-from trajudge.eval.scoring.records import Label, Missing, ScoreReport
+from trajudge.eval.scoring.records import Label, Missing, Score, ScoreReport
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import Source, combine, policy_name, read_runs, unmatched_labels_message
 from trajudge.eval.store.inputs import open_recorded
@@ -173,27 +173,28 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
         source.training = {}
     is_process = asked_question(source, config) == "process"
 
-    def compute(compared: Compared | None) -> ScoreReport:
-        scores = score(
-            source.judgments,
-            source.labels,
-            rewards=source.rewards,
-            missing=missing_of(config, source.protocols),
-            by_agent=config.by == "agent",
-            compared=compared,
-            training=source.training,
-        )
-        return about_process(scores) if is_process else scores
+    arguments: dict[str, Any] = {
+        "rewards": source.rewards,
+        "missing": missing_of(config, source.protocols),
+        "by_agent": config.by == "agent",
+        "training": source.training,
+    }
+
+    def scores_by_goal() -> Sequence[Score]:
+        scored = metric_scores(source.judgments, source.labels, **arguments)
+        return [each for each in scored if each.label == "process" or not is_process]
 
     update: dict[str, object] = {}
     by_goal: list[str] = []
     with task_units(source.goals, config.task_id):
-        scores = compute(None if config.compare == "none" else config.compare)
+        compared = None if config.compare == "none" else config.compare
+        scores = score(source.judgments, source.labels, compared=compared, **arguments)
         if is_process:
+            scores = about_process(scores)
             held_out = without_training(source.judgments, source.training)
             update["faults"] = tuple(fault_scores(held_out, source.labels))
     if config.task_id != "goal":
-        by_goal = [*goal_notes(scores, source.goals, lambda: compute(None))]
+        by_goal = [*goal_notes(scores.scores, source.goals, scores_by_goal)]
     update["remarks"] = (
         *mixed_versions(source.versions),
         *scores.remarks,

@@ -460,22 +460,22 @@ def _unpriced(count: int) -> str:
 
 
 def goal_notes(
-    report: ScoreReport, goals: TaskGoals, by_goal: Callable[[], ScoreReport]
+    scores: Sequence[Score], goals: TaskGoals, by_goal: Callable[[], Sequence[Score]]
 ) -> Iterator[str]:
-    """Say which task ids of a report share a goal, with the interval of the first judge's precision
-    by task ids and as ``by_goal``, which scores the same again, has it by goals."""
-    reports = iter((lambda: report, by_goal))
+    """Say which task ids of ``scores`` share a goal, with the interval of the first judge's
+    precision by task ids and as ``by_goal``, which scores the same again, has it by goals."""
+    attempts = iter((lambda: scores, by_goal))
 
     def measure() -> tuple[str, str, int] | None:
-        score = _precision(next(reports)())
+        score = _precision(next(attempts)())
         return None if score is None else (f"{score.judge}: precision", _shown(score), score.tasks)
 
     if note := goal_note(goals, measure):
         yield note
 
 
-def _precision(report: ScoreReport) -> Score | None:
-    rows = [each for each in report.scores if not each.baseline and each.agent == ALL_AGENTS]
+def _precision(scores: Sequence[Score]) -> Score | None:
+    rows = [each for each in scores if not each.baseline and each.agent == ALL_AGENTS]
     whole = [each for each in rows if each.benchmark == OVERALL and each.precision is not None]
     return whole[0] if whole else None
 

@@ -84,17 +84,6 @@ class Metric:
                 return self.formula(*np.moveaxis(counts[..., :4], -1, 0))
             return self.sum_hits(counts) / self.sum_trials(counts)
 
-    def interval(self, counts: Floats, sizes: Ints, squares: Floats | None = None) -> Limited:
-        """Compute the limits (...); arguments as ``LimitsOf``."""
-        if self.limits is not None:
-            return self.limits(counts, sizes, squares)
-        of_trials = None if squares is None else self.sum_trials(squares)
-        hits, trials = self.sum_hits(counts), self.sum_trials(counts)
-        rates = clustered_rates(hits, trials, sizes, squares=of_trials)
-        low, high = (self.transform(end) for end in (rates.interval.low, rates.interval.high))
-        undefined = np.isnan(rates.interval.estimate)
-        return Limited(low, high, _reasons(low, [(undefined, "")], ONE_TASK), rates.design_effect)
-
     def sum_hits(self, counts: Floats) -> Floats:
         """Add up the hits (...) of counts (..., 6)."""
         return np.asarray(counts[..., list(self.hits)].sum(axis=-1))
@@ -125,6 +114,31 @@ def _mcc(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
 
 def _balanced_accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     return (tp / (tp + fn) + tn / (tn + fp)) / 2
+
+
+def verdict_limits(
+    counts: Floats, sizes: Ints, squares: Floats | None = None
+) -> dict[str, Limited]:
+    """Compute the limits (...) of all metrics of verdicts; arguments as ``LimitsOf``."""
+    shares = [metric for metric in VERDICT_METRICS if metric.limits is None]
+    hits = np.stack([metric.sum_hits(counts) for metric in shares])
+    trials = np.stack([metric.sum_trials(counts) for metric in shares])
+    of_trials = None
+    if squares is not None:
+        of_trials = np.stack([metric.sum_trials(squares) for metric in shares])
+    rates = clustered_rates(hits, trials, sizes, squares=of_trials)
+    limits = {}
+    for place, metric in enumerate(shares):
+        low, high = metric.transform(
+            np.stack([rates.interval.low[place], rates.interval.high[place]])
+        )
+        known = [(np.isnan(rates.interval.estimate[place]), "")]
+        reason = _reasons(low, known, ONE_TASK)
+        limits[metric.name] = Limited(low, high, reason, rates.design_effect[place])
+    for metric in VERDICT_METRICS:
+        if metric.limits is not None:
+            limits[metric.name] = metric.limits(counts, sizes, squares)
+    return limits
 
 
 def _balanced_accuracy_limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
