@@ -72,7 +72,7 @@ def _models(file: Path) -> object:
 
 
 def _facets(file: Path) -> object:
-    return vars(read_facets(file.parent, None))
+    return read_facets(file.parent, None)
 
 
 TASKS = '[{"task_id": 1, "intent": "Über", "eval": {"eval_types": []}, "sites": ["shopping"]}]'

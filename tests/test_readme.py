@@ -160,7 +160,7 @@ def runs(own_folder: None) -> None:  # noqa: F811
 @pytest.mark.usefixtures("runs")
 def test_runs_are_scored_and_a_judge_is_chosen_as_written() -> None:
     scoring = [c for c in COMMANDS if c.startswith(("trajudge score runs", "trajudge select"))]
-    assert len(scoring) == 3
+    assert len(scoring) == 4
     for command in scoring:
         if "--calibration" not in command:  # of judges that give scores
             assert run(command) in (0, 1), command
@@ -278,7 +278,10 @@ def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         Path("prices.toml").write_text(PRICES)
         code = python[0].replace("max_cost=5", "max_cost=5, prices='prices.toml'")
         exec(compile(code, "README.md", "exec"), {})
-        Path("my_judge.py").write_text(python[1])
+    Path("my_judge.py").write_text(python[1])
+    answers = iter(["Yes.", "**No**", "I cannot tell"])
+    with LlmServer(text=lambda _: next(answers)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")
         words = [
             "--judge",
             "./my_judge.py",
@@ -288,11 +291,12 @@ def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
             "sample",
             "--limit",
             "3",
+            *("--concurrency", "1", "--max-failures", "1"),
         ]
         assert judge([*words, "--yes", "--out", "mine"]) == 0
-        assert server.stats.requests
     rows = [json.loads(line) for line in Path("mine/judgments.jsonl").read_text().splitlines()]
-    assert [row["status"] for row in rows] == ["ok"] * 3
+    verdicts = [(row["status"], row["success"]) for row in rows]
+    assert verdicts == [("ok", True), ("ok", False), ("unparsable", None)]
 
 
 @pytest.mark.usefixtures("own_folder")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Text,
         Verdict,
     )
+    from trajudge.judges.replies import ParseFailure
     from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
     from trajudge.trajectories.needs import Needs
     from trajudge.util.errors import UserError
@@ -46,6 +47,7 @@ _HOMES = {
     "ModelClient": "judges.model",
     "Needs": "trajectories.needs",
     "Observation": "trajectories.model",
+    "ParseFailure": "judges.replies",
     "Picture": "judges.model",
     "Reply": "judges.model",
     "Scores": "face.results",
@@ -77,6 +79,7 @@ __all__ = [
     "ModelClient",
     "Needs",
     "Observation",
+    "ParseFailure",
     "Picture",
     "Reply",
     "Scores",

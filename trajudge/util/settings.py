@@ -349,7 +349,7 @@ def _check_value(one: Setting, value: Any) -> None:
 
 
 def _names_path(metavar: str) -> bool:
-    return bool({"FILE", "PATH", "DIR", "IN", "STORE"} & set(metavar.replace(":", " ").split()))
+    return bool({"FILE", "PATH", "DIR", "IN", "STORE"} & set(re.findall("[A-Z]+", metavar)))
 
 
 def _typed(one: Setting, value: Any) -> Any:

@@ -217,5 +217,5 @@ def test_a_judge_without_a_model_goes_without_them_beside_one_that_has_them() ->
         data=DataConfig(data="sample", limit=2),
         calls=CallConfig(dry_run=True),
     )
-    ids = [planned.plan.judge_id for planned in plan_runs(request)]
+    ids = [planned.judge_id for planned in plan_runs(request)]
     assert ids == ["heuristic", "simplified-axtree-datamark:gpt-4o"]

@@ -154,7 +154,7 @@ def accept(config: AcceptConfig) -> Acceptance:
     with task_units(goals, config.task_id):
         if decision is not None:
             choice, warnings = _covered(decision, choice, inputs, config)
-        choice = replace(choice, held_out=_read_held_out(config.held_out))
+        choice = replace(choice, held_out=read_held_out(config.held_out))
         spec = _data(config)
         training = None
         if config.training.format is not None:
@@ -526,7 +526,7 @@ def _read_option(option: str, file: Path | None) -> str | None:
         raise UserError(f"{option} {file}: cannot be read ({error.strerror})") from error
 
 
-def _read_held_out(file: Path | None) -> frozenset[tuple[str, str]]:
+def read_held_out(file: Path | None) -> frozenset[tuple[str, str]]:
     """Read a list of tasks, one per line: ``TASK`` or ``BENCHMARK/TASK``; # begins a comment.
 
     Raises UserError for a file that cannot be read or lists none.
