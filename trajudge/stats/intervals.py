@@ -444,9 +444,9 @@ def clustered_rates(
             ends = np.where(alone, np.stack(exact_limits(known.rate, known.trials, tail)), ends)
     low, high = np.where(undefined, np.nan, ends)
     total = n.sum(axis=-1)
-    conditions = {NO_TRIALS: total == 0, ONE_TASK: undefined & (total > 0)}
-    notes = tuple(note for note, where in conditions.items() if where.any())
-    interval = Interval(known.rate, low, high, confidence, notes)
+    notes = [NO_TRIALS] if (total == 0).any() else []
+    notes += [ONE_TASK] if (undefined & (total > 0)).any() else []
+    interval = Interval(known.rate, low, high, confidence, tuple(notes))
     return ClusteredRates(interval, known.design_effect, known.df)
 
 
@@ -711,7 +711,8 @@ def _fieller(
 ) -> tuple[Floats, Floats, Floats]:
     """Estimate and ends of top / bottom: roots of (N - r D)^2 = t^2 Var(N - r D) in r."""
     n, d = top[0], np.where(bottom[0] > 0, bottom[0], np.nan)
-    by_n, by_d = (np.einsum("...ci,...i->...c", cells, slope) for slope in (top[1], bottom[1]))
+    by_n = np.einsum("...ci,...i->...c", cells, top[1])
+    by_d = np.einsum("...ci,...i->...c", cells, bottom[1])
     t2 = quantile**2
     a = d * d - t2 * between_clusters(by_d, sizes)
     b = n * d - t2 * between_clusters(by_n, sizes, by_d)

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
+from math import isnan
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ def compare(
         differences += tested
         if not any(judge.reference.is_weighted for judge in judges.values()):
             discordances += _mcnemar_results(pairs, benchmark, label)
-        rankings += [_ranking(metric, benchmark, label, judges, tested) for metric in COMPARED]
+        rankings += _rankings(benchmark, label, judges, tested)
     return Comparison(
         differences=tuple(differences),
         discordances=tuple(discordances),
@@ -322,38 +323,38 @@ def _mcnemar_results(
     ]
 
 
-def _ranking(
-    metric: str,
+def _rankings(
     benchmark: str,
     label: Label,
     judges: Mapping[str, Observations],
     differences: Sequence[MetricDifference],
-) -> Ranking:
-    apart = {
-        (d.first, d.second)
-        for d in differences
-        if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
-    }
-    values = {name: _value(metric, observations) for name, observations in judges.items()}
-    order = sorted(values, key=lambda name: (np.isnan(values[name]), -values[name], name))
-    undefined = [name for name in order if np.isnan(values[name])]
-    return Ranking(
-        benchmark=benchmark,
-        label=label,
-        metric=metric,
-        judges=tuple(order),
-        ties=tuple(_ties(order[: len(order) - len(undefined)], apart)),
-        apart=tuple(sorted(apart)),
-        undefined=tuple(undefined),
-        equal=tuple(after for before, after in pairwise(order) if values[before] == values[after]),
-    )
-
-
-def _value(metric: str, observations: Observations) -> float:
-    cells = verdict_columns(observations.predictions[:, None], observations.labels[:, None])[:, 0]
-    weights = observations.weights
-    counts = cells.sum(axis=0) if weights is None else weights @ cells
-    return float(METRICS[metric].value(counts.astype(float)))
+) -> Iterator[Ranking]:
+    """Yield the order of the judges by every compared metric, and who differs from whom."""
+    counts = np.zeros((len(judges), 6))
+    for place, each in enumerate(judges.values()):
+        cells = verdict_columns(each.predictions[:, None], each.labels[:, None])[:, 0]
+        counts[place] = cells.sum(axis=0) if each.weights is None else each.weights @ cells
+    for metric in COMPARED:
+        apart = {
+            (d.first, d.second)
+            for d in differences
+            if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
+        }
+        values = dict(zip(judges, METRICS[metric].value(counts).tolist(), strict=True))
+        order = sorted(values, key=lambda name: (isnan(values[name]), -values[name], name))
+        undefined = [name for name in order if isnan(values[name])]
+        yield Ranking(
+            benchmark=benchmark,
+            label=label,
+            metric=metric,
+            judges=tuple(order),
+            ties=tuple(_ties(order[: len(order) - len(undefined)], apart)),
+            apart=tuple(sorted(apart)),
+            undefined=tuple(undefined),
+            equal=tuple(
+                after for before, after in pairwise(order) if values[before] == values[after]
+            ),
+        )
 
 
 def _ties(order: list[str], apart: set[tuple[str, str]]) -> list[tuple[str, ...]]:

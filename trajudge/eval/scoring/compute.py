@@ -230,7 +230,11 @@ class _Judge:
         """Count how the judgments of every group ended."""
         predictions, reference = self.predictions, self.predictions.reference
         answered = {label: predictions.answered(label) for label in predictions.labels()}
+        positive = {
+            label: gave & (predictions.values[label] == 1) for label, gave in answered.items()
+        }
         unlabelled = ~reference.annotated[predictions.index]
+        due = self.due & ~self.trained
         for group in self.groups:
             if not (by_agent or group.agent == ALL_AGENTS):
                 continue
@@ -246,14 +250,11 @@ class _Judge:
                 judged=judged,
                 statuses={status: n for status, n in zip(STATUSES, ended, strict=True) if n},
                 shortened={r: n for r, n in zip(RUNGS, cut, strict=True) if n and r != WHOLE},
-                unjudged=int((self.due & members & ~self.trained).sum()) - judged,
+                unjudged=int((due & members).sum()) - judged,
                 unlabelled=int((inside & unlabelled).sum()),
                 training=int((self.trained & members).sum()),
                 verdicts={label: int((inside & gave).sum()) for label, gave in answered.items()},
-                positive={
-                    label: int((inside & gave & (predictions.values[label] == 1)).sum())
-                    for label, gave in answered.items()
-                },
+                positive={label: int((inside & yes).sum()) for label, yes in positive.items()},
             )
 
 

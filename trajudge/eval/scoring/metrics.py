@@ -19,6 +19,7 @@ from trajudge.stats.intervals import (
     UNBOUNDED,
     Bools,
     Floats,
+    Interval,
     Ints,
     clustered_agreement,
     clustered_rates,
@@ -156,22 +157,27 @@ def _balanced_accuracy_limits(counts: Floats, sizes: Ints, squares: Floats | Non
     return Limited(low, high, _reasons(low, [(np.isnan(interval.estimate), "")], ONE_TASK))
 
 
-def _coefficient_limits(which: int) -> LimitsOf:
-    def limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
-        interval = clustered_agreement(counts[..., :4], sizes)[which]
-        positives, negatives = (_size(counts, squares, part) for part in ([TP, FN], [FP, TN]))
-        total = counts.sum(axis=-2)
-        wrong = total[..., FP] + total[..., FN]
-        known = [
-            (np.isnan(interval.estimate), ""),
-            (np.minimum(positives, negatives) < FEWEST, FEW_OF_A_CLASS),
-            ((wrong == 0) | (wrong == total[..., :4].sum(axis=-1)), NOTHING_VARIES),
-        ]
-        reason = _reasons(interval.low, known, UNBOUNDED)
-        low, high = (np.where(reason != "", np.nan, end) for end in (interval.low, interval.high))
-        return Limited(low, high, reason)
+def _kappa_limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
+    return _coefficient_limits(clustered_agreement(counts[..., :4], sizes)[0], counts, squares)
 
-    return limits
+
+def _mcc_limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
+    return _coefficient_limits(clustered_agreement(counts[..., :4], sizes)[1], counts, squares)
+
+
+def _coefficient_limits(interval: Interval, counts: Floats, squares: Floats | None) -> Limited:
+    positives = _size(counts, squares, [TP, FN])
+    negatives = _size(counts, squares, [FP, TN])
+    total = counts.sum(axis=-2)
+    wrong = total[..., FP] + total[..., FN]
+    known = [
+        (np.isnan(interval.estimate), ""),
+        (np.minimum(positives, negatives) < FEWEST, FEW_OF_A_CLASS),
+        ((wrong == 0) | (wrong == total[..., :4].sum(axis=-1)), NOTHING_VARIES),
+    ]
+    reason = _reasons(interval.low, known, UNBOUNDED)
+    low, high = np.where(reason != "", np.nan, np.stack([interval.low, interval.high]))
+    return Limited(low, high, reason)
 
 
 def _size(counts: Floats, squares: Floats | None, cells: list[int]) -> Floats:
@@ -202,13 +208,13 @@ METRICS: dict[str, Metric] = {
         Metric(
             *("kappa", "κ", "further"),
             formula=_kappa,
-            limits=_coefficient_limits(0),
+            limits=_kappa_limits,
             in_percent=False,
         ),
         Metric(
             *("mcc", "MCC", "further"),
             formula=_mcc,
-            limits=_coefficient_limits(1),
+            limits=_mcc_limits,
             in_percent=False,
         ),
         Metric(
