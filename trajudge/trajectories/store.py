@@ -309,9 +309,9 @@ def read(path: Path, want: Want = accept_all) -> Loaded:
     folder = DataFolder(path) if file != path else None
     images = _Images(file.parent, folder)
     return (
-        found
+        item
         for line in read_lines(file, folder=folder)
-        if (found := _read_line(file, line, want, images)) is not None
+        if (item := _read_line(file, line, want, images)) is not None
     )
 
 
