@@ -17,7 +17,7 @@ from pathlib import Path
 from trajudge.eval.cli import main as trajudge
 
 AGENTS = ("every", "none", "dismiss", "reload", "wait")
-TRAINING = ("run", "telemetry", "--data", "sample", "--folds", "3", "--save")
+TRAINING = ("judges", "train", "--data", "sample", "--folds", "3", "--save")
 JUDGES = ("heuristic", "telemetry")
 FAULTS = (
     {"id": "popup", "kind": "popup", "accessibility": "full"},

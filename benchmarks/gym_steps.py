@@ -15,7 +15,6 @@ from trajudge.environments.agents.protocol import Job
 from trajudge.environments.gym import WebEnv
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.recorder import recorded_offline
-from trajudge.util.commands import count
 
 
 def actions(case: Case) -> list[str]:
@@ -26,7 +25,7 @@ def actions(case: Case) -> list[str]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--cases", type=count, default=21)
+    options.add_argument("--cases", type=int, default=21)
     cases = sound(options.parse_args().cases)
     envs = {
         "Chromium, screenshots": WebEnv(cases),

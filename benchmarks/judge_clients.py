@@ -86,7 +86,7 @@ async def through_judge(words: list[str], jobs: list[JudgmentJob], concurrency: 
                 await judge_all(iter(jobs), judge_one, width=width, record=journal.add, stop=stop)
             finally:
                 await engines.close()
-            return int(journal.judgments().columns.ok().sum())
+            return int(journal.judgments().ok().sum())
 
 
 async def in_turn(count: int, concurrency: int, each: Callable[[int], Awaitable[bool]]) -> int:

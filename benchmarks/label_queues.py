@@ -15,12 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.annotations import open_annotations, primary_labels
-from trajudge.eval.labelling.designs import STRATEGIES, Strategy, draw, inclusion_probabilities
+from trajudge.eval.labelling.designs import STRATEGIES, draw, inclusion_probabilities
 from trajudge.eval.labelling.estimates import estimate_precision
 from trajudge.eval.labelling.frame import DrawnLabels, Frame, cross_fitted, read_frame, vote_share
+from trajudge.eval.labelling.settings import Strategy
 from trajudge.eval.store.published import read_published_folder
+from trajudge.eval.store.table import in_memory
 from trajudge.stats.intervals import Bools, Floats
-from trajudge.util.commands import count
 
 LEAST_ACCEPTED = 30
 """Evaluators that accept fewer trajectories are left out: so few can all be labelled."""
@@ -30,8 +31,8 @@ def main() -> None:
     """Simulate every strategy and print a line for each evaluator."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("folder", type=Path, metavar="DIR")
-    options.add_argument("--budget", type=count, default=150)
-    options.add_argument("--times", type=count, default=2000)
+    options.add_argument("--budget", type=int, default=150)
+    options.add_argument("--times", type=int, default=2000)
     chosen = options.parse_args()
     frame, truth = _labelled_frame(chosen.folder)
     kept = np.nan_to_num(frame.votes).sum(axis=0) >= LEAST_ACCEPTED
@@ -57,7 +58,7 @@ def _labelled_frame(folder: Path) -> tuple[Frame, Bools]:
     source = read_published_folder(folder, with_labels=False)
     labels = primary_labels(open_annotations(f"agentrewardbench:{folder}"))
     decided = {key: label.success for key, label in labels.items() if label.success is not None}
-    source.judgments = [each for each in source.judgments if each.key in decided]
+    source.judgments = in_memory([each for each in source.judgments if each.key in decided])
     frame = read_frame(source)
     return frame, np.array([decided[key] for key in frame.keys])
 

@@ -25,7 +25,6 @@ from trajudge.annotations.queue import (
     create_queue,
 )
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.util.commands import count
 
 ANNOTATORS = 8
 PROCESSES = 2
@@ -59,7 +58,7 @@ for thread in threads:
 def main() -> None:
     """Run the job, kill its processes, and print what was lost."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--submissions", type=count, default=500, help="of each annotator")
+    options.add_argument("--submissions", type=int, default=500, help="of each annotator")
     options.add_argument("--kills", type=int, default=100)
     options.add_argument("--seed", type=int, default=0)
     chosen = options.parse_args()

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import msgspec
 import orjson
 
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.annotations import store as labels_store
 from trajudge.eval import judge as judge_command
 from trajudge.trajectories import store
@@ -93,9 +93,9 @@ def trajectory(key: TrajectoryKey, rng: random.Random) -> Trajectory:
     )
 
 
-def label(key: TrajectoryKey, rng: random.Random) -> Annotation:
+def label(key: TrajectoryKey, rng: random.Random) -> Label:
     """Make an expert's label."""
-    return Annotation(
+    return Label(
         key=key,
         raw_task_id=key.task_id,
         annotator="A",

@@ -35,7 +35,7 @@ import numpy as np
 
 from benchmarks.large_runs import AGENTS, BENCHMARKS, REASONING
 from benchmarks.review_data import write_trajectories
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.app.server.links import trajectory_link
 from trajudge.eval.store.filters import read_view
 from trajudge.eval.store.run_folder import (
@@ -117,7 +117,7 @@ def write_run(
     write_labels(
         folder,
         [
-            Annotation(key=key(n), raw_task_id=key(n).task_id, annotator="A", success=truth[n])
+            Label(key=key(n), raw_task_id=key(n).task_id, annotator="A", success=truth[n])
             for n in numbers
         ],
     )

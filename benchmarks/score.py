@@ -33,7 +33,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trajudge.annotations import Annotation, Labels
+from trajudge.annotations import Label, Labels
 from trajudge.eval.scoring.comparison import Compared
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import ScoreReport
@@ -60,7 +60,7 @@ class Timing(NamedTuple):
 def make_files(root: Path, judges: int, trajectories: int, size: int) -> Labels:
     """Judgments below ``root`` and the labels of their trajectories."""
     rng = random.Random(0)
-    labels: dict[TrajectoryKey, Annotation] = {}
+    labels: dict[TrajectoryKey, Label] = {}
     page = "".join(rng.choices("abcdefghij \n\"<>/[]{}'é", k=size))
     thoughts = "".join(rng.choices("abcdefghij klmno .,", k=20_000))
     for number in range(trajectories):
@@ -69,7 +69,7 @@ def make_files(root: Path, judges: int, trajectories: int, size: int) -> Labels:
         benchmark = BENCHMARKS[task % len(BENCHMARKS)]
         key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{task}")
         truth = rng.random() < 0.27
-        labels[key] = Annotation(
+        labels[key] = Label(
             key=key,
             raw_task_id=key.task_id,
             annotator="A",

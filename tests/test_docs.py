@@ -24,8 +24,6 @@ from tests.test_readme import MISUNDERSTOOD
 from trajudge.eval.cli import main as command
 from trajudge.eval.cli import named
 from trajudge.face.calls import keywords
-from trajudge.util.commands import Parser
-from trajudge.util.settings import SettingsParser
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -168,14 +166,9 @@ def test_the_commands_of_the_guides_are_spelled_as_the_parsers_have_them(
     """Once its words are understood a command ends here; one that looks at files while it reads
     them fails for what an empty folder lacks."""
 
-    def understood(parser: Parser, words: list[str] | None = None, _: object = None) -> Any:
-        read = super(Parser, parser).parse_args(words)
-        return read if type(parser) is SettingsParser else parser.exit()
-
     def settings_alone(name: str) -> Any:
         return found if isinstance(found := named(name), type) else lambda config: 0
 
-    monkeypatch.setattr(Parser, "parse_args", understood)
     monkeypatch.setattr("trajudge.eval.cli.named", settings_alone)
     Path("queue").mkdir()  # of "trajudge label queue"
     text = page.read_text(encoding="utf-8")

@@ -71,10 +71,6 @@ def _models(file: Path) -> object:
     return vars(OwnModels(str(file), None))
 
 
-def _facets(file: Path) -> object:
-    return read_facets(file.parent, None)
-
-
 TASKS = '[{"task_id": 1, "intent": "Über", "eval": {"eval_types": []}, "sites": ["shopping"]}]'
 READERS = [
     Reader("goals.csv", _goals, "task_id,goal\nt,Käse\n"),
@@ -103,7 +99,7 @@ READERS = [
     Reader("guidelines.md", read_guidelines, "Über\n"),
     Reader("tasks.json", read_rule_texts, TASKS),
     Reader("templates.json", lambda file: read_facets(None, file)),
-    Reader("webarena.csv", _facets, "task_name\nwebarena.1\n"),
+    Reader("webarena.csv", lambda file: read_facets(file.parent, None), "task_name\nwebarena.1\n"),
     Reader("payloads.yaml", read_payloads, "goals: {grab: [é]}"),
     Reader("cases.jsonl", read_cases),
     Reader("faults.json", read_plan, '{"version": 1}'),

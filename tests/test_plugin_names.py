@@ -54,7 +54,7 @@ def test_a_judge_and_an_adapter_of_a_name_of_ours_are_refused(
     said = capsys.readouterr().err
     assert "--judge heuristic: trajudge has one of that name, and so has an installed" in said
     assert "(theirs): rename its entry point in the group trajudge.judges" in said
-    with pytest.raises(UserError, match=r"judge='heuristic': trajudge has one"):
+    with pytest.raises(UserError, match="--judge heuristic: trajudge has one"):
         tj.judge("sample", tj.panel("heuristic", "rule-based"), out="run")
     with pytest.raises(UserError, match=r"--adapter openai: .* package \(more\): rename"):
         make_adapter("gpt-4o", adapter="openai")

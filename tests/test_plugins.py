@@ -41,13 +41,13 @@ def adapter(model, *, base_url, timeout, max_connections, dry_run):
 """
 LABELS = """
 from trajudge import TrajectoryKey
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 
 def load(path):
     for line in path.read_text().splitlines():
         task, success = line.split()
         key = TrajectoryKey(benchmark="mine", agent="a", task_id=task)
-        yield Annotation(key=key, raw_task_id=task, annotator="me", success=success == "yes")
+        yield Label(key=key, raw_task_id=task, annotator="me", success=success == "yes")
 """
 JUDGE = """
 from trajudge import Message, Text, Verdict
@@ -173,7 +173,7 @@ def test_a_loader_that_cannot_work_is_one_sentence(
     """
     x = 1                       | defines no source
     def load(path): return 3    | load gave int, not annotations
-    def load(path): return [{}] | load gave dict where Annotation belongs
+    def load(path): return [{}] | load gave dict where Label belongs
     def load(path): return 1/0  | the source failed: ZeroDivisionError: .*bad.py:1\\): correct it
     async def load(path): return [] | load is async: write  def load\\(path\\)
     """,

@@ -1,4 +1,4 @@
-"""Parsed options end in ``main``: everything behind it takes typed settings."""
+"""Everything that commands call takes typed settings."""
 
 from __future__ import annotations
 
@@ -27,10 +27,6 @@ ROOMS = (
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
     "trajectories",
 )
-# The readers of parsed options.
-READERS = {
-    "util/commands.py": {"read_settings", "parse_known_args"},
-}
 
 
 def takers(text: str) -> Iterator[str]:
@@ -43,11 +39,9 @@ def takers(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
+def test_no_function_takes_a_namespace(room: str) -> None:
     for path in sorted((PACKAGE / room).rglob("*.py")):
-        name = str(path.relative_to(PACKAGE))
-        found = set(takers(path.read_text()))
-        assert found <= READERS.get(name, set()) | {"main"}, name
+        assert [*takers(path.read_text())] == [], path
 
 
 SEEDED = [

@@ -30,12 +30,12 @@ from pathlib import Path
 import trajudge as tj
 
 
-async def mine(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+async def mine(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
     reply = await ask([tj.Message(role="user", parts=(tj.Text(text=trajectory.goal),))])
     return tj.Verdict(success="yes" in reply.text)
 
 
-async def cell() -> tj.Judgments:
+async def cell() -> tj.Run:
     return await tj.ajudge("sample", mine, "gpt-4o", max_cost=5)
 
 
@@ -58,7 +58,7 @@ reveal_type(tj.audit(judged).n)
 """
 REVEALED = (
     "bool | None",
-    "trajudge.face.results.Judgments",
+    "trajudge.face.results.Run",
     "bool | None",
     "trajudge.face.results.Scores",
     "float | None",

@@ -11,45 +11,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trajudge import stats
-    from trajudge.annotations.model import Annotation
+    from trajudge.annotations.model import Label
+    from trajudge.eval.select.decision import Decision
     from trajudge.face.data import labels, load
     from trajudge.face.decisions import accept, audit, select
     from trajudge.face.judging import ajudge, judge, panel
-    from trajudge.face.results import (
-        Judgments,
-        Scores,
-        compare,
-        read_run,
-        score,
-    )
-    from trajudge.judges.model import (
-        Judgment,
-        Message,
-        ModelClient,
-        Picture,
-        Reply,
-        Status,
-        Text,
-        Verdict,
-    )
+    from trajudge.face.results import Run, Scores, compare, read_run, score
+    from trajudge.judges.model import Judge, Judgment, Message, Model, Status, Text, Verdict
     from trajudge.judges.replies import ParseFailure
+    from trajudge.prompts.render import Prompt
     from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-    from trajudge.trajectories.needs import Needs
     from trajudge.util.errors import UserError
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Annotation": "annotations.model",
+    "Decision": "eval.select.decision",
+    "Judge": "judges.model",
     "Judgment": "judges.model",
-    "Judgments": "face.results",
+    "Label": "annotations.model",
     "Message": "judges.model",
-    "ModelClient": "judges.model",
-    "Needs": "trajectories.needs",
+    "Model": "judges.model",
     "Observation": "trajectories.model",
     "ParseFailure": "judges.replies",
-    "Picture": "judges.model",
-    "Reply": "judges.model",
+    "Prompt": "prompts.render",
+    "Run": "face.results",
     "Scores": "face.results",
     "Status": "judges.model",
     "Step": "trajectories.model",
@@ -72,16 +58,16 @@ _HOMES = {
 }
 
 __all__ = [
-    "Annotation",
+    "Decision",
+    "Judge",
     "Judgment",
-    "Judgments",
+    "Label",
     "Message",
-    "ModelClient",
-    "Needs",
+    "Model",
     "Observation",
     "ParseFailure",
-    "Picture",
-    "Reply",
+    "Prompt",
+    "Run",
     "Scores",
     "Status",
     "Step",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.annotations.files import refuses_pipes_and_endless_files
-from trajudge.annotations import Annotation, Role, open_annotations, primary_labels
+from trajudge.annotations import Label, Role, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from trajudge.annotations.sources.agentrewardbench import load, load_splits
 from trajudge.trajectories.model import TrajectoryKey
@@ -33,7 +33,7 @@ def csv_file(folder: Path, *rows: str, header: str = HEADER) -> Path:
 
 def test_a_row_becomes_an_annotation(tmp_path: Path) -> None:
     (annotation,) = load(csv_file(tmp_path, GOOD))
-    assert annotation == Annotation(
+    assert annotation == Label(
         key=TrajectoryKey(benchmark="webarena", agent="agent", task_id="webarena.1"),
         raw_task_id="webarena.1",
         annotator="A",
@@ -130,13 +130,13 @@ def test_level_two_of_workarena_is_its_own_benchmark() -> None:
 
 
 @pytest.fixture(scope="module")
-def real(real_data: Path) -> list[Annotation]:
+def real(real_data: Path) -> list[Label]:
     return open_annotations(f"agentrewardbench:{real_data / 'agentrewardbench'}")
 
 
 @pytest.mark.real_data
 def test_the_real_file_has_1302_trajectories_and_106_second_opinions(
-    real: list[Annotation],
+    real: list[Label],
 ) -> None:
     assert Counter(a.role for a in real) == {Role.PRIMARY: 1302, Role.SECONDARY: 106}
     assert len(primary_labels(real)) == 1302
@@ -147,7 +147,7 @@ def test_the_real_file_has_1302_trajectories_and_106_second_opinions(
 
 
 @pytest.mark.real_data
-def test_positives_of_the_test_split_by_benchmark(real: list[Annotation]) -> None:
+def test_positives_of_the_test_split_by_benchmark(real: list[Label]) -> None:
     test = [a for a in primary_labels(real).values() if a.split == "test"]
     total = Counter(benchmark_of(a.key) for a in test)
     positives = Counter(benchmark_of(a.key) for a in test if a.success)
@@ -169,7 +169,7 @@ AGENTS = {
 
 
 @pytest.mark.real_data
-def test_every_expert_cell_of_table_6(real: list[Annotation], real_data: Path) -> None:
+def test_every_expert_cell_of_table_6(real: list[Label], real_data: Path) -> None:
     cells = defaultdict(list)
     for annotation in primary_labels(real).values():
         if annotation.split == "test" and annotation.success is not None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.trajectories.loaders.cua_made import INTERNAL, WEB, release
 from trajudge.annotations import (
-    Annotation,
+    Label,
     Role,
     open_annotations,
     parse_labels,
@@ -22,7 +22,7 @@ from trajudge.annotations.sources.cuaverifierbench import load, majority, read_v
 from trajudge.util.errors import UserError
 
 
-def told(annotations: Iterable[Annotation]) -> list[tuple[str, str, bool | None, bool | None]]:
+def told(annotations: Iterable[Label]) -> list[tuple[str, str, bool | None, bool | None]]:
     return [
         (one.key.task_id.partition("/")[2], one.annotator, one.success, one.process)
         for one in annotations

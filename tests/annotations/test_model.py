@@ -11,7 +11,7 @@ from tests.eval.cases import label
 from trajudge.annotations import open_annotations, open_labels
 from trajudge.annotations.model import (
     LABELS_BY,
-    Annotation,
+    Label,
     LabelsBy,
     Role,
     SampleFrame,
@@ -22,9 +22,7 @@ from trajudge.eval.cli import main
 from trajudge.util.errors import UserError
 
 
-def by(
-    annotator: str, success: bool | None, role: Role = Role.PRIMARY, task: int = 1
-) -> Annotation:
+def by(annotator: str, success: bool | None, role: Role = Role.PRIMARY, task: int = 1) -> Label:
     return label(task, success).model_copy(update={"annotator": annotator, "role": role})
 
 
@@ -48,7 +46,7 @@ def by(
     ],
 )
 def test_the_correction_or_what_was_adjudicated_is_the_label(
-    given: list[Annotation], counts: bool
+    given: list[Label], counts: bool
 ) -> None:
     (chosen,) = primary_labels(given).values()
     assert chosen.success is counts

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.annotations.files import refuses_pipes_and_endless_files
-from trajudge.annotations import Annotation, Role, open_annotations
+from trajudge.annotations import Label, Role, open_annotations
 from trajudge.annotations.store import annotation_line, detect, load, write
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sample import sample_path
@@ -18,7 +18,7 @@ from trajudge.util.errors import UserError
 
 FLAG = st.sampled_from([True, False, None])
 ANNOTATIONS = st.builds(
-    Annotation,
+    Label,
     key=st.builds(
         TrajectoryKey,
         benchmark=st.sampled_from(["webarena", "visualwebarena"]),
@@ -44,7 +44,7 @@ ANNOTATIONS = st.builds(
 @pytest.mark.slow
 @given(annotations=st.lists(ANNOTATIONS, max_size=5))
 def test_what_is_written_is_read_back(
-    annotations: list[Annotation], tmp_path_factory: pytest.TempPathFactory
+    annotations: list[Label], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("labels") / "labels.jsonl"
     write(path, annotations)
@@ -113,7 +113,7 @@ def test_the_samples_labels_have_its_name() -> None:
 
 
 def test_a_label_without_a_process_has_the_line_of_before() -> None:
-    annotation = Annotation(
+    annotation = Label(
         key=TrajectoryKey(benchmark="b", agent="a", task_id="t"), raw_task_id="t", annotator="A"
     )
     assert annotation_line(annotation) == (

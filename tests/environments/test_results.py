@@ -13,7 +13,7 @@ import scipy.stats
 from tests.commands import command
 from tests.screens import on_one_line, one_screen
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.environments.analysis.agent_results import results
 from trajudge.environments.analysis.agent_tables import agent_notes, screen
 from trajudge.environments.analysis.outcomes import RunOutcome, outcomes, read_outcomes
@@ -58,9 +58,7 @@ def recorded(tmp_path: Path) -> tuple[Path, Path]:
         key = TrajectoryKey(benchmark="shop", agent="a", task_id=config.id)
         turns = {"n_steps": 4.0, "cost": 0.5}
         trajectories.append(Trajectory(key=key, raw_task_id=config.id, goal="g", telemetry=turns))
-        labels.append(
-            Annotation(key=key, raw_task_id=config.id, annotator="state", success=success)
-        )
+        labels.append(Label(key=key, raw_task_id=config.id, annotator="state", success=success))
     store.write(folder, trajectories)
     annotation_store.write(folder / "labels.jsonl", labels)
     return folder, cases
@@ -150,7 +148,7 @@ def test_two_agents_are_compared_on_the_configurations_of_both(
     store.write(other, [Trajectory(key=key, raw_task_id=key.task_id, goal="g") for key in keys])
     annotation_store.write(
         other / "labels.jsonl",
-        [Annotation(key=k, raw_task_id=k.task_id, annotator="s", success=False) for k in keys],
+        [Label(key=k, raw_task_id=k.task_id, annotator="s", success=False) for k in keys],
     )
     out = tmp_path / "results.json"
     main([str(folder), str(other), "--cases", str(cases), "--save", str(out), "--full"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from trajudge.annotations import Annotation, Labels
+from trajudge.annotations import Label, Labels
 from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
-from trajudge.eval.scoring.records import Label, Missing
+from trajudge.eval.scoring.records import LabelName, Missing
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
-from trajudge.eval.store.table import columns_of
+from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -18,11 +18,9 @@ def key(task: object, benchmark: str = "webarena", agent: str = "agent") -> Traj
     return TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{task}")
 
 
-def label(task: object, success: bool | None, **fields: Any) -> Annotation:
+def label(task: object, success: bool | None, **fields: Any) -> Label:
     place = key(task, fields.pop("benchmark", "webarena"))
-    return Annotation(
-        key=place, raw_task_id=place.task_id, annotator="A", success=success, **fields
-    )
+    return Label(key=place, raw_task_id=place.task_id, annotator="A", success=success, **fields)
 
 
 def said(task: object, success: bool | None, **fields: Any) -> Judgment:
@@ -51,9 +49,9 @@ def call(cost: float | None = 0.01, **fields: Any) -> Call:
 
 
 def observe(
-    judgments: list[Judgment], labels: Labels, missing: Missing, question: Label = "success"
+    judgments: list[Judgment], labels: Labels, missing: Missing, question: LabelName = "success"
 ) -> Observations:
     """The observations of one judge, without rewards."""
-    columns = columns_of(judgments)
+    columns = JudgmentTable.of(judgments)
     reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), RewardColumns.of({}))
     return Predictions.of(columns, reference).observe(question, missing)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -21,7 +21,7 @@ from trajudge.trajectories.model import TrajectoryKey
 def write_run(
     folder: Path,
     judgments: Sequence[Judgment],
-    labels: Sequence[Annotation],
+    labels: Sequence[Label],
     rewards: Mapping[TrajectoryKey, float | None] | None = None,
     **manifest: Any,
 ) -> Path:

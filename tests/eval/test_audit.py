@@ -14,7 +14,7 @@ from tests.commands import command
 from tests.samples import narrow
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes
-from trajudge.annotations import Annotation, open_annotations, primary_labels
+from trajudge.annotations import Label, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.audit import (
     AgentRanking,
@@ -244,10 +244,7 @@ def run(tmp_path: Path) -> Path:
     write_manifest(folder, {"judge": "j", "protocol": "default"})
     write_labels(
         folder,
-        [
-            Annotation(key=k, raw_task_id=k.task_id, annotator="A", success=s)
-            for k, s in EXPERT.items()
-        ],
+        [Label(key=k, raw_task_id=k.task_id, annotator="A", success=s) for k, s in EXPERT.items()],
     )
     write_rewards(folder, {k: float(passed) for k, passed in RULE.items()})
     lines = [judgment_line(said(k, EXPERT[k])) for k in KEYS]

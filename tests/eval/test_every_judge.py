@@ -85,7 +85,7 @@ def test_every_judge_of_the_list(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     trained = ["--data", "sample", "--folds", "2", "--save", "telemetry.json"]
-    assert command("run telemetry")(trained) == 0
+    assert command("judges train")(trained) == 0
     capsys.readouterr()
     apart = COMPOSED | RULES | {"telemetry", VERIFIER}
     names = [name for name in JUDGES if name not in apart]

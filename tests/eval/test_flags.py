@@ -7,51 +7,30 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from tests.screens import LINES
-from trajudge.eval.cli import COMMANDS, GROUPS, named
+from trajudge.eval.cli import every_command, named
 from trajudge.eval.settings import ScoreConfig
 from trajudge.util import settings
-from trajudge.util.commands import Parser
 from trajudge.util.errors import UserError
 
-TABLE = {
-    **{f"trajudge {name}": command for name, command in COMMANDS.items()},
-    **{
-        f"trajudge {group} {name}": command
-        for group in GROUPS
-        for name, command in GROUPS[group].commands.items()
-    },
-}
+TABLE = {f"trajudge {name}": command for name, command in every_command().items()}
 # One file is what these commands write.
 WRITES_A_FILE = {"trajudge report"}
-# Where the options of a command stand whose module does not make its parser under that name.
-ELSEWHERE = {}
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The command's parser."""
-    command = TABLE[name]
-    if command.settings:
-        return settings.parser_of(named(command.settings), name)
-    home, function = ELSEWHERE.get(command.run, (command.run, "parser"))
-    made: argparse.ArgumentParser = getattr(import_module(f"trajudge.{home}"), function)()
-    return made
+    return settings.parser_of(named(TABLE[name].settings), name)
 
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command's parser; those of subcommands count by themselves."""
+    """Every command's parser."""
     for name in TABLE:
-        made = parser_of(name)
-        assert made.prog == name
-        yield name, made
-        for action in made._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                yield from action.choices.items()
+        yield name, parser_of(name)
 
 
 def meaning(action: argparse.Action) -> str:
@@ -148,17 +127,16 @@ def test_every_flag_says_what_it_is_for(name: str) -> None:
     assert all(action.help for action in parser_of(name)._actions)
 
 
-def test_a_help_names_the_default() -> None:
-    """The one that the parser has."""
-    for name, made in parsers():
-        for action in made._actions:
-            default, flag = action.default, f"{name} {action.option_strings}"
-            if not action.option_strings or default == argparse.SUPPRESS or not default:
-                continue
-            assert "default" in (action.help or ""), flag
-            number = re.search(r"\(default: ([\d.]+)", action.help or "")
+@pytest.mark.parametrize("name", TABLE)
+def test_a_help_names_the_default(name: str) -> None:
+    """The one that the field has."""
+    for one in settings.options_of(named(TABLE[name].settings)):
+        default = one.default
+        if isinstance(default, str | int | float | Path) and default and not one.is_switch:
+            assert "default" in one.help, one.flag
+            number = re.search(r"\(default: ([\d.]+)", one.help)
             if number and isinstance(default, int | float):
-                assert float(number[1]) == default, flag
+                assert float(number[1]) == default, one.flag
 
 
 def _two_values(action: argparse.Action) -> tuple[str, str]:
@@ -177,7 +155,6 @@ def test_two_values_of_an_option_that_takes_one_are_refused(
     for action in made._actions:
         if not isinstance(action, argparse._StoreAction) or not action.option_strings:
             continue
-        assert isinstance(made, Parser), name
         flag, (first, second) = action.option_strings[-1], _two_values(action)
         count = action.nargs if isinstance(action.nargs, int) else 1
         words = [flag, *[first] * count, flag, *[second] * count]
@@ -192,11 +169,12 @@ def test_two_values_of_an_option_that_takes_one_are_refused(
 
 def test_a_value_that_is_empty_is_refused() -> None:
     """As of a shell's variable that is not set: a path would be that of the folder at hand."""
-    for _, made in parsers():
-        for action in made._actions:
-            if action.option_strings and action.nargs != 0:
-                flag = action.option_strings[-1]
-                with pytest.raises(UserError, match=f"{flag} is empty: give a value, or leave"):
-                    made.parse_args([f"{flag}="] if action.nargs != 2 else [flag, "", ""])
+    for command in TABLE.values():
+        record = named(command.settings)
+        for one in settings.options_of(record):
+            if not one.is_switch:
+                value = ["", ""] if one.words == 2 else [""] if one.is_repeated else ""
+                with pytest.raises(UserError, match=f"{one.flag} is empty: give a value, or leave"):
+                    settings.make(record, {one.name: value})
     with pytest.raises(UserError, match="RUN is empty: give a value"):
         settings.parse(ScoreConfig, "trajudge score", ["run", ""])

@@ -18,9 +18,9 @@ from tests.rules.test_evaluate import RUNS, TASKS
 from tests.rules.verified.tasks import page, task
 from tests.trajectories.loaders.made import fara, rubric
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.environments.model.case import write_cases
-from trajudge.eval.cli import COMMANDS, GROUPS, main
+from trajudge.eval.cli import every_command, main
 from trajudge.eval.judge import main as judge
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories import store
@@ -95,7 +95,7 @@ def _environments(folder: Path) -> None:
     key = TrajectoryKey(benchmark="shop", agent="a", task_id=case.id)
     run = Trajectory(key=key, raw_task_id=case.id, goal="g", telemetry={"n_steps": 4.0})
     store.write(folder / "recorded", [run])
-    label = Annotation(key=key, raw_task_id=case.id, annotator="state", success=True)
+    label = Label(key=key, raw_task_id=case.id, annotator="state", success=True)
     annotation_store.write(folder / "recorded" / "labels.jsonl", [label])
     facts = {"key": key.model_dump(mode="json"), "app": "shop"}
     facts |= {"changes": [], "answers": [], "predicates": []}
@@ -124,8 +124,8 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("report", "{0}/runs/heuristic", "--baselines", "off", "--show", "3", "--out", "report.html"),
     ("score", "{0}/runs/heuristic", "--ranks"),
     (
-        "run",
-        "telemetry",
+        "judges",
+        "train",
         "--data",
         "{0}/sample",
         "--folds",
@@ -165,7 +165,7 @@ IN_CHROMIUM: Sequence[Sequence[str]] = (
     ("env", "equivalence", *CASES, "--attempts", "1"),
 )
 UNTRIED: set[tuple[str, ...]] = {
-    *(("judges", name) for name in GROUPS["judges"].commands),
+    *(("judges", name) for name in ("list", "show", "fidelity")),
     ("data", "fetch"),
     ("data", "sources"),
     ("inspect",),  # tests/app/runs: serves until it is stopped
@@ -173,7 +173,7 @@ UNTRIED: set[tuple[str, ...]] = {
     ("run", "batch"),  # tests/eval/batches: keeps its ledger beside the replies
     ("serve",),  # tests/rewards/server: serves until it is stopped
     # A queue is a database, whose folder holds its write-ahead log while it is open.
-    *(("label", name) for name in GROUPS["label"].commands),
+    *(tuple(name.split()) for name in every_command() if name.startswith("label ")),
     ("proxy", "results"),  # tests/eval/resilience: on runs behind a proxy
     ("proxy", "serve"),  # reads what "proxy run" reads, until it is stopped
 }
@@ -202,9 +202,7 @@ def test_a_browser_leaves_the_cases_as_they_were(made: Path, words: Sequence[str
 
 
 def test_every_command_that_reads_files_is_tried() -> None:
-    commands: set[tuple[str, ...]] = {(name,) for name in COMMANDS}
-    commands |= {(name, each) for name, group in GROUPS.items() for each in group.commands}
-    tried = {
-        tuple(words[: 2 if words[0] in GROUPS else 1]) for words in (*COMMAND_LINES, *IN_CHROMIUM)
-    }
+    commands = {tuple(name.split()) for name in every_command()}
+    lines = (*COMMAND_LINES, *IN_CHROMIUM)
+    tried = {tuple(words[:size]) for words in lines for size in (1, 2)} & commands
     assert commands - tried == UNTRIED

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.model import Label, Role
 from trajudge.eval.cli import main
 from trajudge.trajectories.sample import sample_path
 
@@ -19,7 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def labels() -> list[Annotation]:
+def labels() -> list[Label]:
     return store.load(sample_path() / "labels.jsonl")[:3]
 
 
@@ -35,12 +35,12 @@ COMMANDS = (
     "select RUN --target-precision 0.5 --out OUT --annotations FILE",
     "robust --judge heuristic --data sample --limit 3 --out OUT --annotations FILE",
     "data perturb --data sample --limit 3 --out OUT --annotations FILE",
-    "run telemetry --data sample --annotations FILE",
+    "judges train --data sample --annotations FILE",
     "score RUN --ranks --annotations FILE",
     "label build RUN --out OUT --annotations FILE",
     "label build RUN --out OUT --gold FILE",
 )
-ASKING = [words for words in COMMANDS if words.split()[0] in ("audit", "robust", "telemetry")]
+ASKING = [words for words in COMMANDS if words.split()[0] in ("audit", "robust", "judges")]
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -12,7 +12,7 @@ from tests.commands import report
 from tests.commands import score as main
 from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line
-from trajudge.annotations import Annotation, store
+from trajudge.annotations import Label, store
 from trajudge.eval.judge import main as judge
 from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import (
@@ -36,7 +36,7 @@ def make_run(folder: Path, *, protocol: str = "default", flip: bool = False) -> 
     return folder
 
 
-LABELS: list[Annotation] = [
+LABELS: list[Label] = [
     label(1, True, split="test"),
     label(2, False, split="dev"),
     label(3, True, split="test"),

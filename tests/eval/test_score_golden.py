@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands import score as main
 from tests.eval.scoring.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays, percent
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -45,7 +45,7 @@ def run_of(results: dict[str, Any], folder: Path) -> Path:
                 verdict = None if said < 0 else bool(said)
                 judgments.append(Judgment(key=key, judge="webjudge", success=verdict, **ended))
                 labels.append(
-                    Annotation(key=key, raw_task_id=key.task_id, annotator="A", success=bool(truth))
+                    Label(key=key, raw_task_id=key.task_id, annotator="A", success=bool(truth))
                 )
     (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
     write_labels(folder, labels)

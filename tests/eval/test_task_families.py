@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from trajudge.annotations import Annotation, Role
+from trajudge.annotations import Label, Role
 from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.accept.accept import transfer_obstacles
 from trajudge.eval.accept.settings import TrainingConfig
@@ -18,9 +18,10 @@ from trajudge.eval.baselines import Examples
 from trajudge.eval.labelling.agreement import label_agreements
 from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
+from trajudge.eval.select.decision import Equivalence, Homogeneity, Transport
 from trajudge.eval.select.evidence import gather
-from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, Target
-from trajudge.eval.select.transport import Equivalence, Homogeneity, Transport
+from trajudge.eval.select.plan import CandidateFamily, SelectionPlan, Target
+from trajudge.eval.select.scores import Rule
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.attacked import VariantLine
 from trajudge.robustness.measures.adaptive import adaptive_success
@@ -51,7 +52,7 @@ def attempts() -> list[TrajectoryKey]:
     ]
 
 
-Made = tuple[list[Annotation], list[Judgment]]
+Made = tuple[list[Label], list[Judgment]]
 
 
 def made(keys: list[TrajectoryKey]) -> Made:
@@ -61,7 +62,7 @@ def made(keys: list[TrajectoryKey]) -> Made:
     success = np.where(rng.random(len(keys)) < 0.8, by_site, rng.random(len(keys)) < 0.5).tolist()
     says = np.where(rng.random(len(keys)) < 0.8, success, by_site).tolist()
     labels = [
-        Annotation(key=key, raw_task_id=key.task_id, annotator="A", success=yes, process=yes)
+        Label(key=key, raw_task_id=key.task_id, annotator="A", success=yes, process=yes)
         for key, yes in zip(keys, success, strict=True)
     ]
     judgments = [
@@ -71,12 +72,12 @@ def made(keys: list[TrajectoryKey]) -> Made:
     return labels, judgments
 
 
-def of_faults(labels: list[Annotation], judgments: list[Judgment]) -> object:
+def of_faults(labels: list[Label], judgments: list[Judgment]) -> object:
     [found] = fault_scores(judgments, {each.key: each for each in labels})
     return found.intervals
 
 
-def of_audit(labels: list[Annotation], judgments: list[Judgment]) -> object:
+def of_audit(labels: list[Label], judgments: list[Judgment]) -> object:
     expert = {each.key: bool(each.success) for each in labels}
     rule = {each.key: bool(each.success) for each in judgments}
     labelled = Labelled.of(expert, expert)
@@ -85,7 +86,7 @@ def of_audit(labels: list[Annotation], judgments: list[Judgment]) -> object:
     return labelled.rate(verdicts, np.ones(len(verdicts), dtype=bool)), found.low, found.high
 
 
-def of_selection(labels: list[Annotation], judgments: list[Judgment]) -> object:
+def of_selection(labels: list[Label], judgments: list[Judgment]) -> object:
     family = CandidateFamily(name="judge", rule=Rule(judges=("judge",)), thresholds=(1.0,))
     plan = SelectionPlan(target=Target(rate=0.5), families=(family,))
     evidence = gather(plan, judgments, {each.key: each for each in labels})
@@ -93,7 +94,7 @@ def of_selection(labels: list[Annotation], judgments: list[Judgment]) -> object:
     return found.p_value, found.precision, found.recall
 
 
-def of_transfer(_: list[Annotation], judgments: list[Judgment]) -> object:
+def of_transfer(_: list[Label], judgments: list[Judgment]) -> object:
     same = Homogeneity(rates={}, chi_square=0.0, df=1, p_value=1.0)
     transport = Transport(
         allowed=True,
@@ -109,7 +110,7 @@ def of_transfer(_: list[Annotation], judgments: list[Judgment]) -> object:
     return [*transfer_obstacles(transport, rule, 1.0, judgments, 0.95).values()]
 
 
-def of_agreement(labels: list[Annotation], judgments: list[Judgment]) -> object:
+def of_agreement(labels: list[Label], judgments: list[Judgment]) -> object:
     seconds = [
         first.model_copy(update={"role": Role.SECONDARY, "success": second.success})
         for first, second in zip(labels, judgments, strict=True)
@@ -118,7 +119,7 @@ def of_agreement(labels: list[Annotation], judgments: list[Judgment]) -> object:
     return found.tasks, found.intervals
 
 
-def of_folds(labels: list[Annotation], _: list[Judgment]) -> object:
+def of_folds(labels: list[Label], _: list[Judgment]) -> object:
     step = Step(index=0, action="click('1')")
     runs = [
         Trajectory(key=each.key, raw_task_id=each.key.task_id, goal="Find it.", steps=(step,))
@@ -127,7 +128,7 @@ def of_folds(labels: list[Annotation], _: list[Judgment]) -> object:
     return len(np.unique(Examples.of(runs, {each.key: each for each in labels}, "success").groups))
 
 
-def of_changes(labels: list[Annotation], judgments: list[Judgment]) -> object:
+def of_changes(labels: list[Label], judgments: list[Judgment]) -> object:
     changes = [
         VariantLine(
             key=each.key.model_copy(update={"agent": f"{each.key.agent}-changed"}),
@@ -150,7 +151,7 @@ def of_changes(labels: list[Annotation], judgments: list[Judgment]) -> object:
     return len(set(pairs.cluster.tolist()))
 
 
-def of_attempts_to_deceive(labels: list[Annotation], _: list[Judgment]) -> object:
+def of_attempts_to_deceive(labels: list[Label], _: list[Judgment]) -> object:
     return adaptive_success([each.key for each in labels], []).within
 
 
@@ -168,7 +169,7 @@ def of_attempts_to_deceive(labels: list[Annotation], _: list[Judgment]) -> objec
     ],
 )
 def test_numbered_tasks_of_a_site_count_as_runs_of_one_task(
-    measured: Callable[[list[Annotation], list[Judgment]], object],
+    measured: Callable[[list[Label], list[Judgment]], object],
 ) -> None:
     assert measured(*made(numbered())) == measured(*made(attempts()))
 

@@ -1,4 +1,4 @@
-"""``trajudge run telemetry``: trains, scores on held-out tasks, writes a model."""
+"""``trajudge judges train``: trains, scores on held-out tasks, writes a model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 from tests.commands import command, score, select
 from tests.judges.runs import mug_run
 from tests.tables import mistakes
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
 from trajudge.judges.methods.telemetry import read_model
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
 
-main = command("run telemetry")
+main = command("judges train")
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,7 @@ def shop_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         runs.append(_run(key, spoke))
         split = "dev" if number < 30 else "test"
         labels.append(
-            Annotation(
-                key=key, raw_task_id=key.task_id, annotator="e", success=success, split=split
-            )
+            Label(key=key, raw_task_id=key.task_id, annotator="e", success=success, split=split)
         )
     write(folder, runs)
     write_annotations(folder / "labels.jsonl", labels)

@@ -26,12 +26,12 @@ def url(server: LlmServer) -> str:
     return f"{server.url}/v1"
 
 
-async def lenient(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+async def lenient(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
     """Believes the agent."""
     return tj.Verdict(success=bool(trajectory.answer))
 
 
-async def asking(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+async def asking(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
     """Asks for one word."""
     reply = await ask([tj.Message(role="user", parts=(tj.Text(text=trajectory.goal),))])
     return tj.Verdict(success=len(reply.text) > 3)
@@ -51,7 +51,7 @@ def test_a_run_from_python_is_the_commands_run(folder: Path) -> None:
 
 
 def test_it_judges_inside_a_running_loop(runs: list[tj.Trajectory], server: LlmServer) -> None:
-    async def cell() -> tj.Judgments:
+    async def cell() -> tj.Run:
         return tj.judge(
             runs, "simplified", MODEL, base_url=url(server), prices="prices.toml", max_cost=5
         )
@@ -87,7 +87,7 @@ def test_a_folder_of_other_trajectories_is_refused(runs: list[tj.Trajectory]) ->
 
 
 def test_ajudge_runs_in_the_callers_loop(runs: list[tj.Trajectory], server: LlmServer) -> None:
-    async def both() -> list[tj.Judgments]:
+    async def both() -> list[tj.Run]:
         handlers = signal.getsignal(signal.SIGINT)
         calls = [
             tj.ajudge(
@@ -115,7 +115,7 @@ def hears_interrupts() -> Iterator[None]:
 def test_an_interrupt_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
     main, sent = threading.main_thread(), threading.Event()
 
-    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
         assert threading.current_thread() is not main
         if sent.is_set():  # the main thread has not seen the signal yet: the machine is busy
             await asyncio.sleep(5)
@@ -141,7 +141,7 @@ def test_an_interrupt_is_heard_while_garbage_is_collected(runs: list[tj.Trajecto
             gc.callbacks.remove(interrupt)
             signal.raise_signal(signal.SIGINT)
 
-    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
         if trajectory.key == runs[5].key:
             gc.callbacks.append(interrupt)
             os.kill(os.getpid(), signal.SIGUSR1)  # its handler collects, in the main thread
@@ -158,7 +158,7 @@ def test_an_interrupt_is_heard_while_garbage_is_collected(runs: list[tj.Trajecto
 
 
 def test_a_task_that_is_cancelled_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
-    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
         if trajectory.key == runs[5].key:
             await asyncio.sleep(60)
         return tj.Verdict(success=True)
@@ -178,16 +178,16 @@ def test_a_task_that_is_cancelled_keeps_what_was_judged(runs: list[tj.Trajectory
 
 
 def test_one_run_at_a_time_has_a_folder(runs: list[tj.Trajectory]) -> None:
-    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
         await asyncio.sleep(0.05)
         return tj.Verdict(success=True)
 
-    async def both() -> list[tj.Judgments | BaseException]:
+    async def both() -> list[tj.Run | BaseException]:
         calls = [tj.ajudge(runs, slow, out="run") for _ in range(2)]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     kinds = {type(found) for found in asyncio.run(both())}
-    assert kinds == {tj.Judgments, tj.UserError}
+    assert kinds == {tj.Run, tj.UserError}
 
 
 def test_a_dear_run_needs_a_limit_or_consent(runs: list[tj.Trajectory], server: LlmServer) -> None:
@@ -248,13 +248,13 @@ def test_a_panel_may_hold_a_function(runs: list[tj.Trajectory], server: LlmServe
 
 
 def test_what_cannot_work_is_one_sentence(runs: list[tj.Trajectory]) -> None:
-    def plain(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+    def plain(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
         return tj.Verdict()
 
-    async def heuristic(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
+    async def heuristic(trajectory: tj.Trajectory, ask: tj.Model) -> tj.Verdict:
         return tj.Verdict()
 
-    async def silent(trajectory: tj.Trajectory, ask: tj.ModelClient) -> None:
+    async def silent(trajectory: tj.Trajectory, ask: tj.Model) -> None:
         return None
 
     with pytest.raises(tj.UserError, match="write  async def plain"):

@@ -16,7 +16,7 @@ from tests.tables import mistakes
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> tj.Judgments:
+def one(tmp_path_factory: pytest.TempPathFactory) -> tj.Run:
     """One judge on nine trajectories."""
     return tj.judge("sample", "heuristic", limit=9, out=tmp_path_factory.mktemp("one") / "run")
 
@@ -61,7 +61,7 @@ def test_a_wrong_value_is_named_with_its_parameter(
 
 @pytest.mark.parametrize(("call", "given", "expected"), WRONG_OF_JUDGMENTS)
 def test_a_wrong_value_beside_judgments_is_named_with_its_parameter(
-    one: tj.Judgments, call: Callable[..., object], given: dict[str, object], expected: str
+    one: tj.Run, call: Callable[..., object], given: dict[str, object], expected: str
 ) -> None:
     with pytest.raises(tj.UserError, match="^" + re.escape(expected)):
         call(one, **given)
@@ -72,7 +72,7 @@ def test_a_coroutine_says_the_same() -> None:
         asyncio.run(tj.ajudge("sample"))
 
 
-def test_a_comparison_and_a_plot_say_what_they_need(one: tj.Judgments) -> None:
+def test_a_comparison_and_a_plot_say_what_they_need(one: tj.Run) -> None:
     for call in (tj.score, tj.compare):
         empty = f"^{call.__name__}: judgments is empty: give at least one judgment$"
         with pytest.raises(tj.UserError, match=empty):
@@ -83,7 +83,7 @@ def test_a_comparison_and_a_plot_say_what_they_need(one: tj.Judgments) -> None:
         tj.score(one).plot("foo")  # type: ignore[arg-type]
 
 
-def test_what_is_of_another_kind_is_a_type_error_that_says_what_to_give(one: tj.Judgments) -> None:
+def test_what_is_of_another_kind_is_a_type_error_that_says_what_to_give(one: tj.Run) -> None:
     with pytest.raises(TypeError, match="judge: 5 is of type int: give trajectories"):
         tj.judge(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="score: 5 is of type int: give judgments or folders"):
@@ -91,7 +91,7 @@ def test_what_is_of_another_kind_is_a_type_error_that_says_what_to_give(one: tj.
     with pytest.raises(TypeError, match="score: labels is of type list: give annotations by"):
         tj.score(one, [])  # type: ignore[arg-type]
     for wrong in ({one[0].key: True}, {one[0].key: None}, {1: next(iter(one.labels.values()))}):
-        with pytest.raises(TypeError, match=r"score: labels has .* for .*: give an Annotation by"):
+        with pytest.raises(TypeError, match=r"score: labels has .* for .*: give a Label by"):
             tj.score(one, wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="score: 5 is of type int: give trajectories"):
         tj.score(one, runs=5)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def test_a_panel_or_cascade_is_told_by_its_members() -> None:
     assert {len(judgment.scores) for judgment in found} == {2}
 
 
-def test_folders_of_runs_are_judgments(one: tj.Judgments) -> None:
+def test_folders_of_runs_are_judgments(one: tj.Run) -> None:
     expected = tj.score(one).scores
     for given in (one.folder, str(one.folder), [one.folder], [str(one.folder)]):
         assert tj.score(given).scores == expected
@@ -138,12 +138,12 @@ def test_a_path_is_data(folder: Path) -> None:
         tj.load(Path("nowhere"))
 
 
-def test_several_judgments_are_audited_together(one: tj.Judgments) -> None:
+def test_several_judgments_are_audited_together(one: tj.Run) -> None:
     rules = tj.judge("sample", "rule-based", limit=9)
     assert tj.audit([one, rules]).n == tj.audit([one.folder, rules.folder]).n
 
 
-def test_a_warning_names_the_callers_line(one: tj.Judgments, folder: Path) -> None:
+def test_a_warning_names_the_callers_line(one: tj.Run, folder: Path) -> None:
     (folder / "broken.jsonl").write_text("{}\n")
     for call in (tj.load, lambda data: tj.score(one, runs=data)):
         with pytest.warns(UserWarning, match="broken") as caught:
@@ -172,7 +172,7 @@ def test_what_has_no_effect_is_a_warning(judge: str, capsys: pytest.CaptureFixtu
     assert "without effect" not in capsys.readouterr().err
 
 
-def test_scores_without_labels_say_which_parameter_names_them(one: tj.Judgments) -> None:
+def test_scores_without_labels_say_which_parameter_names_them(one: tj.Run) -> None:
     found = tj.score(one, {})
     for shown in (str(found), found._repr_html_().partition("<details>")[0]):
         assert "labels=KIND:PATH" in shown

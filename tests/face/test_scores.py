@@ -12,7 +12,7 @@ from trajudge.eval.scoring.compute import score
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> tj.Judgments:
+def two(tmp_path_factory: pytest.TempPathFactory) -> tj.Run:
     """Two judges on the whole sample."""
     folder = tmp_path_factory.mktemp("two")
     names = ("heuristic", "rule-based")
@@ -21,14 +21,14 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tj.Judgments:
 
 
 @pytest.mark.slow
-def test_the_scores_are_the_commands(two: tj.Judgments) -> None:
+def test_the_scores_are_the_commands(two: tj.Run) -> None:
     ours = tj.score(two)
     theirs = score(two, two.labels, rewards=two.rewards)
     assert ours.scores == theirs.scores
     assert ours.comparison == theirs.comparison
 
 
-def test_a_frame_has_a_row_per_judge_label_and_benchmark(two: tj.Judgments) -> None:
+def test_a_frame_has_a_row_per_judge_label_and_benchmark(two: tj.Run) -> None:
     found = tj.score(two)
     frame = found.to_frame()
     assert len(frame) == len(found.scores)
@@ -45,7 +45,7 @@ def test_a_frame_has_a_row_per_judge_label_and_benchmark(two: tj.Judgments) -> N
 
 
 @pytest.mark.slow
-def test_labels_and_rewards_may_be_given(two: tj.Judgments) -> None:
+def test_labels_and_rewards_may_be_given(two: tj.Run) -> None:
     runs, truth = tj.load("sample"), tj.labels("sample")
     whole = tj.score(list(two), truth, runs)
     assert whole.scores == tj.score(two).scores
@@ -59,14 +59,14 @@ def test_a_notebook_shows_tables_and_escapes_names() -> None:
     judgment = tj.Judgment(
         key=key, judge="<script>", status=tj.Status.OK, success=True, reasoning="<img src=x>"
     )
-    label = tj.Annotation(key=key, raw_task_id="1", annotator="a", role="primary", success=True)
+    label = tj.Label(key=key, raw_task_id="1", annotator="a", role="primary", success=True)
     shown = tj.score([judgment], {key: label})._repr_html_()
     assert "&lt;script&gt;" in shown
     assert "<script>" not in shown
     assert shown.index("precision") < shown.index("recall")
 
 
-def test_a_notebook_sees_the_finding_first_and_can_unfold_the_rest(two: tj.Judgments) -> None:
+def test_a_notebook_sees_the_finding_first_and_can_unfold_the_rest(two: tj.Run) -> None:
     screen, everything = tj.score(two)._repr_html_().split("<details>")
     assert screen.count("<table>") == 1
     assert screen.index("Precision: ") < screen.index("<table>") < screen.index("Coverage: ")
@@ -75,14 +75,14 @@ def test_a_notebook_sees_the_finding_first_and_can_unfold_the_rest(two: tj.Judgm
 
 
 @pytest.mark.slow
-def test_printed_results_are_tables_and_scores_fill_one_screen(two: tj.Judgments) -> None:
+def test_printed_results_are_tables_and_scores_fill_one_screen(two: tj.Run) -> None:
     lines = str(tj.score(two)).splitlines()
     assert len(lines) <= 40 and max(map(len, lines)) <= 100
     assert any(line.startswith("Overall") for line in lines)
     assert not any("--full" in line for line in lines)
 
 
-def test_what_a_plain_prompt_shows_is_one_line(two: tj.Judgments) -> None:
+def test_what_a_plain_prompt_shows_is_one_line(two: tj.Run) -> None:
     """It was every record of the scores, 162 KB."""
     assert repr(tj.score(two)) == (
         "<Scores: 2 judges on 130 trajectories of 7 benchmarks; print() shows them>"
@@ -91,7 +91,7 @@ def test_what_a_plain_prompt_shows_is_one_line(two: tj.Judgments) -> None:
     assert compared == "<JudgeComparison: heuristic, rule-based; print() shows it>"
 
 
-def test_a_printed_comparison_fills_one_screen_the_finding_first(two: tj.Judgments) -> None:
+def test_a_printed_comparison_fills_one_screen_the_finding_first(two: tj.Run) -> None:
     """Two judges took more than sixty lines."""
     for by in ("overall", "benchmark"):
         lines = str(tj.compare(two, by=by)).splitlines()
@@ -106,7 +106,7 @@ def test_a_printed_comparison_fills_one_screen_the_finding_first(two: tj.Judgmen
 
 
 def test_a_printed_audit_fills_one_screen_and_a_notebook_can_unfold_the_rest(
-    two: tj.Judgments,
+    two: tj.Run,
 ) -> None:
     found = tj.audit(two)
     lines = str(found).splitlines()
@@ -119,7 +119,7 @@ def test_a_printed_audit_fills_one_screen_and_a_notebook_can_unfold_the_rest(
     assert everything.count("<table>") == 2
 
 
-def test_judgments_are_shown_and_framed(two: tj.Judgments) -> None:
+def test_judgments_are_shown_and_framed(two: tj.Run) -> None:
     frame = two.to_frame()
     assert len(frame) == len(two) == 260
     assert {"benchmark", "agent", "task_id", "judge", "status", "success", "cost"} <= set(frame)
@@ -130,7 +130,7 @@ def test_judgments_are_shown_and_framed(two: tj.Judgments) -> None:
         _ = two.folder
 
 
-def test_judges_are_compared_pair_by_pair(two: tj.Judgments) -> None:
+def test_judges_are_compared_pair_by_pair(two: tj.Run) -> None:
     found = tj.compare(two)
     frame = found.to_frame()
     assert set(frame["first"]) | set(frame["second"]) == {"heuristic", "rule-based"}
@@ -138,7 +138,7 @@ def test_judges_are_compared_pair_by_pair(two: tj.Judgments) -> None:
     assert "heuristic" in found._repr_html_()
 
 
-def test_plots_are_axes(two: tj.Judgments) -> None:
+def test_plots_are_axes(two: tj.Run) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     scores = tj.score(two)
     axes = scores.plot()
@@ -149,7 +149,7 @@ def test_plots_are_axes(two: tj.Judgments) -> None:
     pyplot.close("all")
 
 
-def test_a_plot_shows_estimates_without_an_interval_as_points(two: tj.Judgments) -> None:
+def test_a_plot_shows_estimates_without_an_interval_as_points(two: tj.Run) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     few = tj.score([j for j in two if j.key.benchmark == "almanac"], two.labels, tj.load())
     rates = {s.precision for s in few.scores if s.label == "success" and not s.intervals}
@@ -161,7 +161,7 @@ def test_a_plot_shows_estimates_without_an_interval_as_points(two: tj.Judgments)
     pyplot.close("all")
 
 
-def test_a_run_is_read_again(two: tj.Judgments) -> None:
+def test_a_run_is_read_again(two: tj.Run) -> None:
     again = tj.read_run(two.folders[0])
     assert (
         tj.score(again).scores
@@ -172,7 +172,7 @@ def test_a_run_is_read_again(two: tj.Judgments) -> None:
 
 
 @pytest.mark.slow
-def test_select_then_accept(two: tj.Judgments) -> None:
+def test_select_then_accept(two: tj.Run) -> None:
     found = tj.select(two, target_precision=0.05, confidence=0.6)
     assert len(found.to_frame()) == len(found.decision.findings)
     assert found.chosen is not None
@@ -198,7 +198,7 @@ def test_select_then_accept(two: tj.Judgments) -> None:
 
 
 @pytest.mark.slow
-def test_audit_tells_where_the_rule_is_wrong(two: tj.Judgments, folder: Path) -> None:
+def test_audit_tells_where_the_rule_is_wrong(two: tj.Run, folder: Path) -> None:
     found = tj.audit(two)
     assert found.n == 130
     assert {"facet", "precision_rate", "precision_low"} <= set(found.to_frame())

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from trajudge.judges.model import Judge, ModelClient, Verdict
+from trajudge.judges.model import Judge, Model, Verdict
 from trajudge.judges.registry import digest, find_judge, given_judges
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs, last
@@ -20,13 +20,13 @@ def helper() -> str:
     return PROMPT
 
 
-async def mine(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+async def mine(trajectory: Trajectory, ask: Model) -> Verdict:
     """Believes everybody."""
     return Verdict(success=bool(helper()))
 
 
 def at_least(threshold: float) -> Judge:
-    async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def judge(trajectory: Trajectory, ask: Model) -> Verdict:
         return Verdict(success=len(trajectory.steps) > threshold)
 
     return judge
@@ -36,7 +36,7 @@ class Thresholded:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         return Verdict(success=len(trajectory.steps) > self.threshold)
 
 
@@ -50,7 +50,7 @@ def test_a_function_is_found_by_its_name_as_long_as_it_is_in_use() -> None:
 
 
 def test_what_it_needs_may_stand_beside_it() -> None:
-    async def seeing(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def seeing(trajectory: Trajectory, ask: Model) -> Verdict:
         return Verdict()
 
     seeing.needs = Needs(screenshots=last(2))  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
-from trajudge.judges.model import Judgment, ModelClient, Reply, Skipped, Status, Verdict
+from trajudge.judges.model import Judgment, Model, Reply, Skipped, Status, Verdict
 from trajudge.trajectories.model import Trajectory
 
 
@@ -85,7 +85,7 @@ def test_a_missing_observation_is_skipped_without_a_call() -> None:
 
 
 def test_a_judge_may_skip() -> None:
-    async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def judge(trajectory: Trajectory, ask: Model) -> Verdict:
         raise Skipped("nothing to see")
 
     judgment = asyncio.run(judge_trajectory("mine", judge, mug_run(), ScriptedAsk()))
@@ -93,7 +93,7 @@ def test_a_judge_may_skip() -> None:
 
 
 def test_a_mistake_in_a_judge_is_not_hidden() -> None:
-    async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def judge(trajectory: Trajectory, ask: Model) -> Verdict:
         raise KeyError("bug")
 
     with pytest.raises(KeyError):

@@ -12,7 +12,7 @@ from PIL import Image
 
 from trajudge.annotations import open_annotations
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.environments.agents.script import AGENTS, Behaviour, behaviour_of
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.recording.jobs import jobs_for
@@ -42,7 +42,7 @@ def sample() -> dict[TrajectoryKey, Trajectory]:
 
 
 @pytest.fixture(scope="module")
-def labels() -> dict[TrajectoryKey, Annotation]:
+def labels() -> dict[TrajectoryKey, Label]:
     loaded = annotation_store.load(sample_path() / "labels.jsonl")
     return {annotation.key: annotation for annotation in loaded}
 
@@ -67,7 +67,7 @@ def behaviour(key: TrajectoryKey) -> Behaviour:
 
 def test_every_agent_did_every_case(
     sample: dict[TrajectoryKey, Trajectory],
-    labels: dict[TrajectoryKey, Annotation],
+    labels: dict[TrajectoryKey, Label],
     facts: dict[TrajectoryKey, dict[str, Any]],
     cases: list[Case],
 ) -> None:
@@ -107,7 +107,7 @@ def test_a_run_sees_one_origin_only(sample: dict[TrajectoryKey, Trajectory]) -> 
         assert len(urls) == 1, trajectory.key
 
 
-def test_every_behaviour_is_labelled_as_intended(labels: dict[TrajectoryKey, Annotation]) -> None:
+def test_every_behaviour_is_labelled_as_intended(labels: dict[TrajectoryKey, Label]) -> None:
     for key, label in labels.items():
         kind = behaviour(key)
         if kind in SUCCEEDS:
@@ -123,7 +123,7 @@ def test_every_behaviour_is_labelled_as_intended(labels: dict[TrajectoryKey, Ann
 
 
 def test_optimality_follows_from_the_shortest_way(
-    labels: dict[TrajectoryKey, Annotation],
+    labels: dict[TrajectoryKey, Label],
     facts: dict[TrajectoryKey, dict[str, Any]],
     cases: list[Case],
 ) -> None:
@@ -138,7 +138,7 @@ def test_optimality_follows_from_the_shortest_way(
 
 
 def test_both_classes_and_both_errors_of_the_official_reward_are_there(
-    sample: dict[TrajectoryKey, Trajectory], labels: dict[TrajectoryKey, Annotation]
+    sample: dict[TrajectoryKey, Trajectory], labels: dict[TrajectoryKey, Label]
 ) -> None:
     seen = Counter((labels[key].success, t.official_reward) for key, t in sample.items())
     assert sum(count for (success, _), count in seen.items() if success) >= 15

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from trajudge.annotations import store
 from trajudge.annotations.model import (
     LABELS_BY,
-    Annotation,
+    Label,
     Labels,
     LabelsBy,
     Role,
@@ -37,7 +37,7 @@ from trajudge.util.terminal import count_of
 __all__ = [
     "KINDS",
     "LABELS_BY",
-    "Annotation",
+    "Label",
     "Labels",
     "LabelsBy",
     "Role",
@@ -69,7 +69,7 @@ class LabelSource(Protocol):
     as its second argument. A ``load`` whose path has a default reads the labels without one.
     """
 
-    def load(self, path: Path, /) -> list[Annotation]: ...
+    def load(self, path: Path, /) -> list[Label]: ...
 
     def detect(self, path: Path) -> bool: ...
 
@@ -87,7 +87,7 @@ class LabelSpec(NamedTuple):
         return f"{head}:{self.path}" if self.path else head
 
 
-def open_annotations(spec: str) -> list[Annotation]:
+def open_annotations(spec: str) -> list[Label]:
     """Read annotations from ``KIND:PATH`` or ``KIND/POLICY:PATH``, a bare ``PATH`` (kind detected),
     a bare ``KIND`` (the source's own place), ``FILE.py:PATH`` or ``sample``; under a policy of
     ``LABELS_BY`` one a trajectory. Raises UserError.
@@ -96,19 +96,19 @@ def open_annotations(spec: str) -> list[Annotation]:
     """
     named = parse_labels(spec)
     if named.kind not in KINDS:
-        opened = list(PLUGINS.read(named.kind, named.path, of=(Annotation,)))
+        opened = list(PLUGINS.read(named.kind, named.path, of=(Label,)))
         return _settled(str(named.path), named.policy, opened)
     load: Any = _source(named.kind).load
     if named.path is None and signature(load).parameters["path"].default is Parameter.empty:
         raise UserError(f"annotations of kind {named.kind!r} need a path: write {named.kind}:PATH")
     places = () if named.path is None else (named.path,)
     if own_policies(named.kind):
-        return cast(list[Annotation], load(*places, named.policy))
+        return cast(list[Label], load(*places, named.policy))
     opened = load(*places)
     return _settled(str(named.path or spec), named.policy, opened)
 
 
-def _settled(spec: str, policy: str | None, opened: list[Annotation]) -> list[Annotation]:
+def _settled(spec: str, policy: str | None, opened: list[Label]) -> list[Label]:
     """Apply a policy of ``LABELS_BY``, and say once what was chosen among contradicting lines."""
     if len({each.key for each in opened}) == len(opened):
         return opened
@@ -161,7 +161,7 @@ def open_labels(spec: str, option: str = "--annotations") -> Labels:
     return labels
 
 
-def settled_labels(spec: str, annotations: Iterable[Annotation]) -> Labels:
+def settled_labels(spec: str, annotations: Iterable[Label]) -> Labels:
     """Return the label of every trajectory. Raises UserError that names the source where its
     annotators differ."""
     try:

@@ -14,6 +14,8 @@ from trajudge.util.errors import UserError
 from trajudge.util.terminal import count_of, listed
 
 LabelsBy = Literal["primary", "majority", "unanimous", "any"]
+"""How several annotators' opinions become one label."""
+
 LABELS_BY: tuple[LabelsBy, ...] = get_args(LabelsBy)
 VERDICT_FIELDS = ("success", "side_effect", "repetition", "process")
 
@@ -39,7 +41,7 @@ class EvidenceMark(Record):
     box: tuple[float, float, float, float] | None = None
 
 
-class Annotation(Record):
+class Label(Record):
     """One expert's opinion of one trajectory (AgentRewardBench section 3.2). None: unsure.
 
     ``optimality`` goes from 1 (complete failure) to 4 (completely optimal). ``split`` is the
@@ -91,7 +93,7 @@ class SampleFrame(Record):
     filter: str = ""
 
 
-Labels = Mapping[TrajectoryKey, Annotation]
+Labels = Mapping[TrajectoryKey, Label]
 
 
 class LabelConflicts(NamedTuple):
@@ -105,7 +107,7 @@ class LabelConflicts(NamedTuple):
     annotators: tuple[str, ...]
 
 
-def primary_labels(annotations: Iterable[Annotation], by: LabelsBy | None = None) -> Labels:
+def primary_labels(annotations: Iterable[Label], by: LabelsBy | None = None) -> Labels:
     """Return the label of every trajectory, in the order given.
 
     Of several annotations by one annotator the last counts. ``by`` makes one label of several
@@ -136,17 +138,17 @@ def primary_labels(annotations: Iterable[Annotation], by: LabelsBy | None = None
 
 
 def opinions_by_trajectory(
-    annotations: Iterable[Annotation],
-) -> dict[TrajectoryKey, list[Annotation]]:
+    annotations: Iterable[Label],
+) -> dict[TrajectoryKey, list[Label]]:
     """Return every trajectory's annotations, one an annotator and role: the last of each, at the
     position of the first."""
-    latest: dict[TrajectoryKey, dict[tuple[str, Role], Annotation]] = {}
+    latest: dict[TrajectoryKey, dict[tuple[str, Role], Label]] = {}
     for annotation in annotations:
         latest.setdefault(annotation.key, {})[annotation.annotator, annotation.role] = annotation
     return {key: [*several.values()] for key, several in latest.items()}
 
 
-def label_conflicts(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> LabelConflicts:
+def label_conflicts(opinions: Mapping[TrajectoryKey, Sequence[Label]]) -> LabelConflicts:
     """Count how the opinions on each trajectory differ; adjudicated ones settle a difference."""
     several = differing = undeclared = 0
     names: dict[str, None] = {}
@@ -165,7 +167,7 @@ def label_conflicts(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> L
     return LabelConflicts(several, differing, undeclared, tuple(sorted(names)))
 
 
-def corrected_trajectories(annotations: Iterable[Annotation]) -> int:
+def corrected_trajectories(annotations: Iterable[Label]) -> int:
     """Count the trajectories on which one annotator, in one role, gave different verdicts."""
     by_person: dict[tuple[TrajectoryKey, str, Role], set[tuple[bool | None, ...]]] = {}
     for each in annotations:
@@ -173,12 +175,12 @@ def corrected_trajectories(annotations: Iterable[Annotation]) -> int:
     return len({key for (key, _, _), verdicts in by_person.items() if len(verdicts) > 1})
 
 
-def verdicts_of(annotation: Annotation) -> tuple[bool | None, ...]:
+def verdicts_of(annotation: Label) -> tuple[bool | None, ...]:
     """Return what an annotation says of success, side effect, repetition and process."""
     return tuple(getattr(annotation, name) for name in VERDICT_FIELDS)
 
 
-def _primary(opinions: Sequence[Annotation], counts: Mapping[str, int]) -> Annotation | None:
+def _primary(opinions: Sequence[Label], counts: Mapping[str, int]) -> Label | None:
     """Return the adjudicated opinion, or else the primary one of the annotator with most labels
     (``counts``), whatever their order; None without either."""
     for role in (Role.ADJUDICATED, Role.PRIMARY):
@@ -188,7 +190,7 @@ def _primary(opinions: Sequence[Annotation], counts: Mapping[str, int]) -> Annot
     return None
 
 
-def _voted(opinions: Sequence[Annotation], by: LabelsBy) -> Annotation:
+def _voted(opinions: Sequence[Label], by: LabelsBy) -> Label:
     """Make one label of what annotators say; adjudicated annotations are no vote of their own."""
     people = [each for each in opinions if each.role is not Role.ADJUDICATED] or [*opinions]
     if len(people) == 1:

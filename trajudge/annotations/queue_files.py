@@ -20,7 +20,7 @@ import orjson
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.model import Label, Role
 from trajudge.annotations.queue import QUESTIONS, FormAnswers, LabelQueue, QueueItem
 from trajudge.annotations.sources import agentrewardbench
 from trajudge.trajectories.loaders import open_source
@@ -42,7 +42,7 @@ bytes that identify the label."""
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
 
-def queue_annotations(queue: LabelQueue, stage: Stage = "blind") -> list[Annotation]:
+def queue_annotations(queue: LabelQueue, stage: Stage = "blind") -> list[Label]:
     """Return the labels of a queue by position, each with how its trajectory was drawn: the first
     reading is primary, later ones secondary, a decision adjudicated. Hidden checks, which were not
     drawn, are left out.
@@ -196,7 +196,7 @@ def import_labels(queue: LabelQueue, labels: Iterable[ImportedLabel]) -> tuple[i
 
 
 def labels_of_annotations(
-    queue: LabelQueue, annotations: Iterable[Annotation]
+    queue: LabelQueue, annotations: Iterable[Label]
 ) -> Iterator[ImportedLabel]:
     """Yield annotations for ``import_labels``; adjudicated ones are of no item. What an annotation
     left open becomes "unsure"."""
@@ -293,9 +293,9 @@ def _decode(path: Path, kind: Any, described: str) -> Any:
         ) from error
 
 
-def _annotation(item: QueueItem, annotator: str, role: Role, answers: FormAnswers) -> Annotation:
+def _annotation(item: QueueItem, annotator: str, role: Role, answers: FormAnswers) -> Label:
     optimality = answers.optimality
-    return Annotation(
+    return Label(
         key=item.key,
         raw_task_id=item.raw_task_id,
         annotator=annotator,

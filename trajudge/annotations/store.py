@@ -1,7 +1,7 @@
 """The project's own annotation format: JSON Lines.
 
 The first line is ``{"format": "trajudge-annotations", "version": 1}``; where the labels were drawn
-it has the SampleFrame as ``frame``. Each further line is an Annotation.
+it has the SampleFrame as ``frame``. Each further line is a Label.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from trajudge.annotations.model import Annotation, SampleFrame
+from trajudge.annotations.model import Label, SampleFrame
 from trajudge.trajectories.model import compacted, defaults_of
 from trajudge.util.errors import UserError
 from trajudge.util.files import UnsafeFile, open_regular, read_regular, utf8, write_bytes
@@ -28,7 +28,7 @@ _MAX_BYTES = 2**30
 _MAX_HEADER = 2**16
 
 # What few sources of labels fill: lines leave it out at its default.
-_DEFAULTS = defaults_of(Annotation)
+_DEFAULTS = defaults_of(Label)
 _MORE_FIELDS = [*_DEFAULTS][[*_DEFAULTS].index("split") + 1 :]
 
 
@@ -41,7 +41,7 @@ def detect(path: Path) -> bool:
         return False
 
 
-def write(path: Path, annotations: Iterable[Annotation], frame: SampleFrame | None = None) -> None:
+def write(path: Path, annotations: Iterable[Label], frame: SampleFrame | None = None) -> None:
     """Write all annotations in the order given; the file is replaced when it is complete."""
     lines = (annotation_line(annotation) for annotation in annotations)
     write_bytes(path, b"".join((header_line(frame), *lines)))
@@ -72,13 +72,13 @@ def read_frame(path: Path) -> SampleFrame | None:
         raise UserError(f"{path}, line 1: {first_error(error, 'the frame')}") from error
 
 
-def annotation_line(annotation: Annotation) -> bytes:
+def annotation_line(annotation: Label) -> bytes:
     """Encode an annotation as a line of the file, newline included."""
     absent = {name for name in _MORE_FIELDS if getattr(annotation, name) == _DEFAULTS[name]}
     return annotation.model_dump_json(exclude=absent).encode() + b"\n"
 
 
-def load(path: Path) -> list[Annotation]:
+def load(path: Path) -> list[Label]:
     """Read what ``write`` wrote. Raises UserError naming file and line."""
     try:
         lines = io.BytesIO(utf8(read_regular(path, _MAX_BYTES), path))
@@ -91,12 +91,12 @@ def load(path: Path) -> list[Annotation]:
         return list(_annotations(path, lines))
 
 
-def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:
+def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Label]:
     for number, line in enumerate(lines, start=2):
         if not line.strip():  # editors leave one at the end
             continue
         try:
-            annotation = compacted(Annotation.model_validate_json(line))
+            annotation = compacted(Label.model_validate_json(line))
         except ValidationError as error:
             why = first_error(error, "the line")
             raise UserError(f"{path}, line {number}: {why}") from error

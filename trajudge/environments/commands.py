@@ -24,7 +24,7 @@ from trajudge.environments.prism.own import own_report
 from trajudge.environments.prism.report import Graded, GradedReport, grade, read_reports, satisfied
 from trajudge.environments.recheck.rechecking import other_goals, rechecked
 from trajudge.environments.recording import screens, validation_run
-from trajudge.environments.recording.campaign import Model, RecordingPlan
+from trajudge.environments.recording.campaign import RecordedModel, RecordingPlan
 from trajudge.environments.recording.jobs import chosen
 from trajudge.environments.serving import static_export
 from trajudge.environments.settings import (
@@ -174,7 +174,7 @@ def plan_of(config: RecordConfig) -> RecordingPlan:
         config.cases,
         agents,
         config.seed,
-        Model(model_side(settings), seen, config.attempts) if settings else None,
+        RecordedModel(model_side(settings), seen, config.attempts) if settings else None,
         config.attempts,
         config.payloads,
         _variants_of(config),

@@ -23,7 +23,7 @@ from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     OVERALL,
     EqualRecall,
-    Label,
+    LabelName,
     Missing,
     Score,
     ScoreReport,
@@ -74,7 +74,7 @@ class Examples:
     groups: NDArray[np.str_]
 
     @classmethod
-    def of(cls, runs: Iterable[Trajectory], labels: Labels, question: Label) -> Examples:
+    def of(cls, runs: Iterable[Trajectory], labels: Labels, question: LabelName) -> Examples:
         """Keep the runs with a label of ``question``, each trajectory once."""
         by_key = {run.key: run for run in runs if _label(labels, run.key, question) is not None}
         found = sorted(by_key.values(), key=lambda run: run.key.order)
@@ -107,7 +107,7 @@ class Examples:
         return min(len(set(self.groups[self.labels == kind])) for kind in (True, False))
 
 
-def _label(labels: Labels, key: TrajectoryKey, question: Label) -> bool | None:
+def _label(labels: Labels, key: TrajectoryKey, question: LabelName) -> bool | None:
     label: bool | None = getattr(labels.get(key), question, None)
     return label
 
@@ -136,7 +136,7 @@ TRAINED: dict[str, Fit] = {TFIDF: fit_tfidf, TELEMETRY: fit_telemetry}
 
 
 def _trained_judgments(
-    name: str, question: Label, train: Examples, test: Examples
+    name: str, question: LabelName, train: Examples, test: Examples
 ) -> Iterator[Judgment]:
     """Judge ``test`` by the baseline ``name`` trained on ``train``, which has both labels: a run is
     accepted whose P(success) is at least the share of successes there."""
@@ -148,7 +148,12 @@ def _trained_judgments(
 
 
 def _judgment(
-    key: TrajectoryKey, judge: str, question: Label, *, verdict: bool, score: float | None = None
+    key: TrajectoryKey,
+    judge: str,
+    question: LabelName,
+    *,
+    verdict: bool,
+    score: float | None = None,
 ) -> Judgment:
     answer = {question: verdict}
     return Judgment(key=key, judge=judge, status=Status.OK, score=score, **answer)
@@ -167,7 +172,7 @@ def trivial_baselines(
     labels: Labels,
     *,
     names: Sequence[str] = BASELINES,
-    question: Label = "success",
+    question: LabelName = "success",
     folds: int = 5,
     seed: int = 0,
 ) -> BaselineJudgments:
@@ -311,7 +316,7 @@ def read_baselines(
     labels: Labels,
     judged: Iterable[TrajectoryKey],
     *,
-    question: Label = "success",
+    question: LabelName = "success",
     seed: int,
     is_asked_for: bool = False,
 ) -> BaselineJudgments:
@@ -329,7 +334,7 @@ def _read_labelled_runs(
     specs: Sequence[str],
     labels: Labels,
     judged: Iterable[TrajectoryKey],
-    question: Label,
+    question: LabelName,
     *,
     is_asked_for: bool,
 ) -> list[Trajectory]:
@@ -370,7 +375,7 @@ def transferred(
     runs: Iterable[Trajectory],
     judgments: Sequence[Judgment],
     labels: Labels,
-    question: Label = "success",
+    question: LabelName = "success",
 ) -> BaselineJudgments:
     """Judge every benchmark by what the others teach: no judgment saw a label of its benchmark.
 
@@ -407,7 +412,7 @@ def transferred(
 
 
 def _trained(
-    benchmark: str, examples: Examples, question: Label, notes: list[str]
+    benchmark: str, examples: Examples, question: LabelName, notes: list[str]
 ) -> Iterator[Judgment]:
     here = np.array([benchmark_of(key) == benchmark for key in examples.keys], dtype=bool)
     train, test = examples.at(np.flatnonzero(~here)), examples.at(np.flatnonzero(here))
@@ -434,7 +439,7 @@ def _parted(benchmark: str, judgments: Sequence[Judgment]) -> tuple[list[Judgmen
 
 
 def _best(
-    benchmark: str, parted: Parted, known: Truth, question: Label, notes: list[str]
+    benchmark: str, parted: Parted, known: Truth, question: LabelName, notes: list[str]
 ) -> Iterator[Judgment]:
     """Yield the verdicts here of the judge that is best elsewhere, among those that judged both."""
     elsewhere = {
@@ -492,7 +497,7 @@ def transfer_scores(
     judgments: Sequence[Judgment],
     labels: Labels,
     specs: Sequence[str],
-    question: Label,
+    question: LabelName,
     missing: Missing,
 ) -> ScoreReport:
     """Score what ``transferred`` judges, with its notes as remarks; ``specs`` name the
@@ -506,7 +511,7 @@ def transfer_scores(
     return about_process(report) if question == "process" else report
 
 
-def transfer_table(report: ScoreReport, question: Label) -> Table:
+def transfer_table(report: ScoreReport, question: LabelName) -> Table:
     """Make the table, benchmarks in their order and overall last, methods by name."""
     rows = [
         s for s in report.scores if s.label == question and s.agent == ALL_AGENTS and not s.baseline
@@ -516,7 +521,7 @@ def transfer_table(report: ScoreReport, question: Label) -> Table:
     return table_of("Leave one benchmark out [95 %]", _TRANSFER, rows)
 
 
-def transfer_screen(report: ScoreReport, question: Label) -> str:
+def transfer_screen(report: ScoreReport, question: LabelName) -> str:
     """Lay out the table on one screen: intervals of precision alone, then what was chosen."""
     width = screen_width()
     rows = [

@@ -10,21 +10,18 @@ from typing import Any, NamedTuple
 
 from trajudge import __version__
 from trajudge.util.commands import user_errors
-from trajudge.util.errors import did_you_mean
+from trajudge.util.errors import MissingExtra, did_you_mean
 from trajudge.util.machine import limit_threads
 from trajudge.util.terminal import hanging, terminal_width
 
 
 class Command(NamedTuple):
     """The function that does a command's work, its purpose in a line, and the record of its
-    settings, both as ``module:name`` below ``trajudge``: ``--help`` imports the settings alone.
-
-    Without settings ``run`` is a module whose ``main`` takes the words.
-    """
+    settings, both as ``module:name`` below ``trajudge``: ``--help`` imports the settings alone."""
 
     run: str
     purpose: str
-    settings: str = ""
+    settings: str
 
 
 class CommandGroup(NamedTuple):
@@ -36,11 +33,81 @@ class CommandGroup(NamedTuple):
     default: str = ""
 
 
-COMMANDS: Mapping[str, Command] = {
+COMMANDS: Mapping[str, Command | CommandGroup] = {
+    "data": CommandGroup(
+        "benchmarks and their tasks",
+        {
+            "fetch": Command(
+                "trajectories.data_commands:fetch",
+                "download the needed parts of a benchmark",
+                "trajectories.settings:FetchConfig",
+            ),
+            "convert": Command(
+                "trajectories.data_commands:convert",
+                "write trajectories in our own format",
+                "trajectories.settings:ConvertConfig",
+            ),
+            "verdicts": Command(
+                "eval.imported:import_verdicts",
+                "import published verdicts as runs",
+                "eval.store.settings:ImportConfig",
+            ),
+            "sources": Command(
+                "trajectories.data_commands:show_sources",
+                "show known data sets: licences",
+                "trajectories.settings:SourcesConfig",
+            ),
+            "perturb": Command(
+                "robustness.perturb:perturb",
+                "write trajectories changed in known ways",
+                "robustness.settings:PerturbConfig",
+            ),
+        },
+    ),
+    "judges": CommandGroup(
+        "the judges that trajudge has",
+        {
+            "list": Command(
+                "judges.show:list_judges",
+                "list the judges: the model each needs, and what it asks",
+                "judges.settings:ListConfig",
+            ),
+            "show": Command(
+                "judges.show:show_judge",
+                "show a judge's card, options and prompts",
+                "judges.settings:ShowConfig",
+            ),
+            "fidelity": Command(
+                "judges.show:show_fidelity",
+                "show what judges follow of their sources",
+                "judges.settings:FidelityConfig",
+            ),
+            "train": Command(
+                "eval.analysis.train_telemetry:train_telemetry",
+                "train the telemetry judge, which reads a run's numbers",
+                "eval.settings:TelemetryConfig",
+            ),
+        },
+    ),
     "judge": Command(
         "eval.judge:run",
         "judge trajectories and score the judge against experts",
         "eval.runs.settings:RunRequest",
+    ),
+    "run": CommandGroup(
+        "recorded runs",
+        {
+            "reparse": Command(
+                "eval.analysis.reparse:reparse",
+                "parse recorded replies again, without a call",
+                "eval.store.settings:ReparseConfig",
+            ),
+            "batch": Command(
+                "eval.runs.batches:carry_out",
+                "show, cancel or collect submitted batches",
+                "eval.runs.settings:BatchAction",
+            ),
+        },
     ),
     "score": Command(
         "eval.score:report",
@@ -62,6 +129,11 @@ COMMANDS: Mapping[str, Command] = {
         "audit a rule-based evaluator against experts",
         "eval.settings:AuditConfig",
     ),
+    "report": Command(
+        "app.report:report",
+        "write one HTML file: scores, figures, wrong verdicts",
+        "app.settings:ReportConfig",
+    ),
     "inspect": Command(
         "app.inspect:inspect",
         "look at runs and trajectories in a browser",
@@ -72,37 +144,10 @@ COMMANDS: Mapping[str, Command] = {
         "measure what verdicts survive: claims, attacks",
         "robustness.settings:RobustConfig",
     ),
-    "report": Command(
-        "app.report:report",
-        "write one HTML file: scores, figures, wrong verdicts",
-        "app.settings:ReportConfig",
-    ),
     "serve": Command(
         "rewards.serve:run",
         "serve a judge's rewards to trainers over HTTP",
         "rewards.settings:RewardServerConfig",
-    ),
-}
-GROUPS: Mapping[str, CommandGroup] = {
-    "judges": CommandGroup(
-        "the judges that trajudge has",
-        {
-            "list": Command(
-                "judges.show:list_judges",
-                "list the judges: the model each needs, and what it asks",
-                "judges.settings:ListConfig",
-            ),
-            "show": Command(
-                "judges.show:show_judge",
-                "show a judge's card, options and prompts",
-                "judges.settings:ShowConfig",
-            ),
-            "fidelity": Command(
-                "judges.show:show_fidelity",
-                "show what judges follow of their sources",
-                "judges.settings:FidelityConfig",
-            ),
-        },
     ),
     "label": CommandGroup(
         "expert labels: drawn, collected, compared",
@@ -260,79 +305,42 @@ GROUPS: Mapping[str, CommandGroup] = {
             ),
         },
     ),
-    "data": CommandGroup(
-        "benchmarks and their tasks",
-        {
-            "fetch": Command(
-                "trajectories.data_commands:fetch",
-                "download the needed parts of a benchmark",
-                "trajectories.settings:FetchConfig",
-            ),
-            "convert": Command(
-                "trajectories.data_commands:convert",
-                "write trajectories in our own format",
-                "trajectories.settings:ConvertConfig",
-            ),
-            "verdicts": Command(
-                "eval.imported:import_verdicts",
-                "import published verdicts as runs",
-                "eval.store.settings:ImportConfig",
-            ),
-            "sources": Command(
-                "trajectories.data_commands:show_sources",
-                "show known data sets: licences",
-                "trajectories.settings:SourcesConfig",
-            ),
-            "perturb": Command(
-                "robustness.perturb:perturb",
-                "write trajectories changed in known ways",
-                "robustness.settings:PerturbConfig",
-            ),
-        },
-    ),
-    "run": CommandGroup(
-        "recorded runs and their annotations",
-        {
-            "reparse": Command(
-                "eval.analysis.reparse:reparse",
-                "parse recorded replies again, without a call",
-                "eval.store.settings:ReparseConfig",
-            ),
-            "batch": Command(
-                "eval.runs.batches:carry_out",
-                "show, cancel or collect submitted batches",
-                "eval.runs.settings:BatchAction",
-            ),
-            "telemetry": Command(
-                "eval.analysis.train_telemetry:train_telemetry",
-                "train the judge that reads a run's numbers",
-                "eval.settings:TelemetryConfig",
-            ),
-        },
-    ),
 }
+"""In the order of the work."""
+
+# Optional packages that a command's modules import -> the extra that brings them.
+EXTRAS = {"starlette": "app", "uvicorn": "app"}
 HELP = ("-h", "--help")
 VERSION = ("-V", "--version")
 _LIST_WIDTH = 80  # columns that the names of a group's commands fill
+
+
+def every_command() -> dict[str, Command]:
+    """Return the commands by the words that name them (``label build``)."""
+    every: dict[str, Command] = {}
+    for name, entry in COMMANDS.items():
+        if isinstance(entry, Command):
+            every[name] = entry
+        else:
+            every |= {f"{name} {each}": command for each, command in entry.commands.items()}
+    return every
 
 
 def usage() -> str:
     """List the commands and groups on one screen."""
     width = terminal_width()
     lines = ["usage: trajudge COMMAND [OPTION ...]", ""]
-    for name, command in COMMANDS.items():
-        lines += hanging(f"  {name:<11} ", command.purpose, width)
-    lines.append("")
-    for name, group in GROUPS.items():
-        lines += hanging(f"  {name:<6} ", f"{group.purpose}:", width)
-        lines += hanging(" " * 9, ", ".join(group.commands), min(width, _LIST_WIDTH))
+    for name, entry in COMMANDS.items():
+        lines += hanging(f"  {name:<7} ", entry.purpose, width)
+        if isinstance(entry, CommandGroup):
+            lines += hanging(" " * 10, ", ".join(entry.commands), min(width, _LIST_WIDTH))
     last = "trajudge GROUP --help lists a group, trajudge COMMAND --help shows options"
     return "\n".join([*lines, "", *hanging("", last, width)])
 
 
-def group_usage(name: str) -> str:
+def group_usage(name: str, group: CommandGroup) -> str:
     """List the commands of a group."""
-    group, width = GROUPS[name], terminal_width()
+    width = terminal_width()
     lines = [f"usage: trajudge {name} COMMAND [OPTION ...]", ""]
     lines += [*hanging("", group.purpose, width), ""]
     for each, command in group.commands.items():
@@ -352,36 +360,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"trajudge {__version__}\n")
         return 0
     name, *rest = words
-    commands, place = COMMANDS, ""
-    if name in GROUPS:
+    entry, known = COMMANDS.get(name), [*COMMANDS]
+    if isinstance(entry, CommandGroup):
         if not rest or rest[0] in HELP:
-            sys.stdout.write(group_usage(name) + "\n")
+            sys.stdout.write(group_usage(name, entry) + "\n")
             return 0
-        group, place = GROUPS[name], f"{name} "
-        commands = group.commands
-        if group.default and rest[0] not in commands and os.path.isdir(rest[0]):  # noqa: PTH112 - quick to start
-            rest = [group.default, *rest]
-        name, *rest = rest
-    if name not in commands:
-        known = [*commands, *(() if place else GROUPS)]
-        close = did_you_mean(name, known)
-        sys.stderr.write(
-            f"error: no command {place + name!r}{close}: use one of {', '.join(known)}\n"
-        )
+        if entry.default and rest[0] not in entry.commands and os.path.isdir(rest[0]):  # noqa: PTH112 - quick to start
+            rest = [entry.default, *rest]
+        name, known = f"{name} {rest[0]}", [*entry.commands]
+        entry, rest = entry.commands.get(rest[0]), rest[1:]
+    if entry is None:
+        close = did_you_mean(name.rpartition(" ")[2], known)
+        sys.stderr.write(f"error: no command {name!r}{close}: use one of {', '.join(known)}\n")
         return 2
     limit_threads()
-    return _run(commands[name], f"trajudge {place}{name}", rest)
+    return _run(entry, f"trajudge {name}", rest)
 
 
 def _run(command: Command, prog: str, words: Sequence[str]) -> int:
-    exit_code: int
-    if command.settings:
-        from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
+    from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
 
-        config = parse(named(command.settings), prog, words)
-        exit_code = named(command.run)(config)
-    else:
-        exit_code = import_module(f"trajudge.{command.run}").main(words)
+    config = parse(named(command.settings), prog, words)
+    try:
+        run = named(command.run)
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise MissingExtra(package, EXTRAS[package], prog) from None
+    exit_code: int = run(config)
     return exit_code
 
 

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
-from trajudge.annotations.model import Annotation, Labels
+from trajudge.annotations.model import Label, Labels
 from trajudge.eval.scoring.observations import one_per_trajectory
-from trajudge.eval.scoring.records import FAULT_RATES, FaultRate, FaultScore, Label, ScoreReport
+from trajudge.eval.scoring.records import FAULT_RATES, FaultRate, FaultScore, LabelName, ScoreReport
 from trajudge.eval.store.labels import refuse_unequal
-from trajudge.eval.store.table import UNKNOWN, columns_of
+from trajudge.eval.store.table import UNKNOWN, JudgmentTable
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats.intervals import rates_by_cluster
 
-Case = tuple[Annotation, Judgment]
+Case = tuple[Label, Judgment]
 
 
 def fault_scores(judgments: Sequence[Judgment], labels: Labels) -> list[FaultScore]:
@@ -84,7 +84,7 @@ def _trials(name: FaultRate, cases: Sequence[Case]) -> list[tuple[int, int]]:
     return [_trial(name, label, judgment) for label, judgment in cases]
 
 
-def _trial(name: FaultRate, label: Annotation, judgment: Judgment) -> tuple[int, int]:
+def _trial(name: FaultRate, label: Label, judgment: Judgment) -> tuple[int, int]:
     faulty, called = label.process is False, calls_faulty(judgment)
     step, truth = judgment.failure_step, label.failure_step
     apart = None if step is None or truth is None else abs(step - truth)
@@ -124,9 +124,9 @@ def _f1_by_type(pairs: Sequence[tuple[str | None, str | None]]) -> Iterator[floa
         yield 2 * hits / both
 
 
-def question_of(judgments: Iterable[Judgment]) -> Label:
+def question_of(judgments: Iterable[Judgment]) -> LabelName:
     """Choose the process where judges answered it and none said anything of success."""
-    columns = columns_of(judgments)
+    columns = JudgmentTable.of(judgments)
     success, process = ((columns.verdict(name) != UNKNOWN).any() for name in ("success", "process"))
     return "process" if process and not success else "success"
 

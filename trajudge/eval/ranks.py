@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from trajudge.annotations.agentrewardbench import benchmark_of
@@ -33,7 +34,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     RULE_BASED,
     Comparison,
-    Label,
+    LabelName,
     Score,
     ScoreReport,
 )
@@ -120,7 +121,7 @@ class RankTable(Record):
     were asked."""
 
     benchmark: str
-    label: Label
+    label: LabelName
     labelled: int
     rows: tuple[RankedJudge, ...]
 
@@ -148,7 +149,7 @@ def rank_judges(report: ScoreReport, labels: Labels) -> list[RankTable]:
     if not scores:
         return []
     asked = {each.label for of_one in scores.values() for each in of_one}
-    label: Label = "success" if "success" in asked else "process"
+    label: LabelName = "success" if "success" in asked else "process"
     benchmarks = sorted(scores.keys() - {OVERALL})
     costs = _costs(report)
     tables = []
@@ -209,7 +210,7 @@ def _costs(report: ScoreReport) -> dict[str, float | None]:
 
 
 def rank_ranges(
-    comparison: Comparison, benchmark: str, label: Label, metric: str, judges: Collection[str]
+    comparison: Comparison, benchmark: str, label: LabelName, metric: str, judges: Collection[str]
 ) -> dict[str, RankRange]:
     """Rank ``judges``, those whose metric is defined, by their differences."""
     better, worse = dict.fromkeys(judges, 0), dict.fromkeys(judges, 0)
@@ -229,7 +230,7 @@ def rank_ranges(
     }
 
 
-def smallest_overlap(comparison: Comparison, benchmark: str, label: Label) -> dict[str, int]:
+def smallest_overlap(comparison: Comparison, benchmark: str, label: LabelName) -> dict[str, int]:
     """Return, per judge, the smallest number of trajectories that it shares with another one."""
     overlaps: dict[str, int] = {}
     for each in comparison.differences:
@@ -370,8 +371,6 @@ def write_page(
 ) -> None:
     """Write the page, which needs no network; equal tables give equal bytes, every text is
     escaped. Raises UserError where it cannot be written."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow to import
-
     environment = Environment(
         loader=PackageLoader("trajudge.eval", "."),
         autoescape=True,

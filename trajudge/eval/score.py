@@ -53,13 +53,13 @@ from trajudge.eval.scoring.observations import (
     included,
     without_training,
 )
-from trajudge.eval.scoring.records import Label, Missing, Score, ScoreReport
+from trajudge.eval.scoring.records import LabelName, Missing, Score, ScoreReport
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import Source, combine, policy_name, read_runs, unmatched_labels_message
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import LabelColumns, RewardColumns, refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.table import columns_of, keys_of_judgments
+from trajudge.eval.store.table import JudgmentTable
 from trajudge.eval.store.task_goals import task_units
 from trajudge.eval.submission import write_submission
 from trajudge.judges.calls.handle import single_model
@@ -167,7 +167,7 @@ def read_sources(config: ScoreConfig) -> Source:
 
 def warn_of_unmatched_labels(source: Source, annotations: str) -> None:
     """Say where none of the labels that the user names belongs to a trajectory that was judged."""
-    if not any(key in source.labels for key in keys_of_judgments(source.judgments)):
+    if not any(key in source.labels for key in source.judgments.keys):
         said = unmatched_labels_message(annotations, source.labels, source.judgments[0].key)
         sys.stderr.write(one_line(f"warning: {said}") + "\n")
 
@@ -233,7 +233,7 @@ def add_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> S
         baselines = read_baselines(
             config.data or recorded_data(source, config),
             source.labels,
-            keys_of_judgments(source.judgments),
+            source.judgments.keys,
             question=question,
             seed=config.seed,
             is_asked_for=wanted,
@@ -256,10 +256,10 @@ def recorded_data(source: Source, config: ScoreConfig) -> list[str]:
 
 
 def observed_verdicts(
-    source: Source, missing: Missing, question: Label = "success"
+    source: Source, missing: Missing, question: LabelName = "success"
 ) -> dict[str, Observations]:
     """Observe each judge's verdicts, judges by name."""
-    columns = columns_of(without_training(source.judgments, source.training))
+    columns = JudgmentTable.of(without_training(source.judgments, source.training))
     labels, rewards = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
     reference = ReferenceLabels.of(columns.keys, labels, rewards)
     return {
@@ -284,7 +284,7 @@ def missing_of(config: ScoreConfig, protocols: set[str]) -> Missing:
     return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
 
 
-def asked_question(source: Source, config: ScoreConfig) -> Label:
+def asked_question(source: Source, config: ScoreConfig) -> LabelName:
     """Return what is scored: what the command line says, else what the judges answer."""
     return config.question or question_of(source.judgments)
 

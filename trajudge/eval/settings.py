@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from trajudge.annotations import LABELS_BY, LabelsBy, labels_by
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.settings import Argument, Only, Option, Output, Seed, Settings
-
-LabelsBy = Literal["primary", "majority", "unanimous", "any"]
-"""How several annotators' opinions become one label."""
-
-LABELS_BY: tuple[LabelsBy, ...] = get_args(LabelsBy)
 
 Split = Literal["dev", "test", "all"]
 
@@ -53,8 +49,6 @@ class LabelConfig(Settings):
     def _name_policy(cls, values: Any) -> Any:
         if not isinstance(values, dict) or (by := values.get("labels_by")) not in LABELS_BY:
             return values
-        from trajudge.annotations import labels_by  # noqa: PLC0415 - --help needs none of it
-
         return {**values, "annotations": labels_by(values.get("annotations"), by)}
 
 
@@ -94,8 +88,8 @@ class TelemetryConfig(LabelConfig):
     expert labels, score it on tasks that it was not trained on, and write it for
     --judge telemetry --judge-option model=FILE.
 
-      trajudge run telemetry --split dev --save model.json
-      trajudge run telemetry --cross-fit fitted
+      trajudge judges train --split dev --save model.json
+      trajudge judges train --cross-fit fitted
     """
 
     data: Annotated[

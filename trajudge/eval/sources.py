@@ -87,9 +87,6 @@ class Source:
     frames: set[SampleFrame] = field(default_factory=set)
     goals: dict[Task, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.judgments = JudgmentTable.of(self.judgments)
-
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
         none of those is judged."""

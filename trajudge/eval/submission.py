@@ -22,11 +22,18 @@ from trajudge.eval.scoring.observations import (
     groups,
     one_per_trajectory,
 )
-from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, Score, ScoreReport
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    OVERALL,
+    LabelName,
+    Missing,
+    Score,
+    ScoreReport,
+)
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.manifest import code_version
 from trajudge.eval.store.run_folder import judgment_line
-from trajudge.eval.store.table import columns_of
+from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Judgment
 from trajudge.util.files import save_bytes
 
@@ -42,7 +49,7 @@ _SHORT = {
     "workarena++": "Work++",
 }
 
-_CATEGORIES: dict[Label, str] = {
+_CATEGORIES: dict[LabelName, str] = {
     "success": "trajectory_success",
     "side_effect": "trajectory_side_effect",
     "repetition": "trajectory_looping",
@@ -110,7 +117,7 @@ def _percent(score: Score | None, rate: str) -> float | None:
 def _results(verdicts: Sequence[Judgment], labels: Labels, missing: Missing) -> dict[str, Any]:
     """Benchmark -> agent -> category -> the labels and verdicts (-1: missing), in order of keys."""
     found: dict[str, Any] = {}
-    columns = columns_of(verdicts)
+    columns = JudgmentTable.of(verdicts)
     known = LabelColumns.of(labels), RewardColumns.of({})
     predicted = Predictions.of(columns, ReferenceLabels.of(columns.keys, *known))
     asked = {label: predicted.observe(label, missing) for label in predicted.labels()}

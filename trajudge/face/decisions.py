@@ -23,7 +23,7 @@ from trajudge.eval.select.settings import SelectConfig
 from trajudge.eval.select.text import text
 from trajudge.eval.settings import AuditConfig
 from trajudge.face.calls import check_keywords, one_or_several
-from trajudge.face.results import Judgments, folded_html, screen_html, tables_html
+from trajudge.face.results import Run, folded_html, screen_html, tables_html
 from trajudge.util.settings import make
 from trajudge.util.tables import Table, first_screen
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from trajudge.trajectories.model import Record
 
-Runs = Judgments | str | Path | Iterable[Judgments | str | Path]
+Runs = Run | str | Path | Iterable[Run | str | Path]
 """Judgments, or the folders of their runs; one or several."""
 
 
@@ -179,8 +179,8 @@ def audit(runs: Runs, *, annotations: str | None = None, **settings: Any) -> Rul
 
 def _folders(call: str, runs: Runs) -> tuple[Path, ...]:
     wanted = "judgments with their run, as judge and read_run return them, or folders of runs"
-    given = one_or_several(call, runs, Judgments | str | Path, wanted)
-    each = [one.folders if isinstance(one, Judgments) else (Path(one),) for one in given]
+    given = one_or_several(call, runs, Run | str | Path, wanted)
+    each = [one.folders if isinstance(one, Run) else (Path(one),) for one in given]
     return tuple(folder for folders in each for folder in folders)
 
 

@@ -17,7 +17,7 @@ from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.inputs import in_memory
 from trajudge.face.calls import check_keywords, one_or_several, run_in_thread
-from trajudge.face.results import Judgments, read_run
+from trajudge.face.results import Run, read_run
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import JUDGES, given_judges
 from trajudge.trajectories.model import Trajectory
@@ -61,7 +61,7 @@ def judge(
     out: str | Path | None = None,
     max_cost: float | None = None,
     **settings: Any,
-) -> Judgments:
+) -> Run:
     """Judge trajectories, or the data that a string names, and return the judgments.
 
     ``judge`` is a judge's name, a path to a file that defines one, ``panel(...)``, or an ``async
@@ -92,10 +92,10 @@ async def ajudge(
     out: str | Path | None = None,
     max_cost: float | None = None,
     **settings: Any,
-) -> Judgments:
+) -> Run:
     """Do what ``judge`` does, in the caller's event loop; the caller handles signals.
 
-    Judgments that were made before a cancellation are kept.
+    Run that were made before a cancellation are kept.
     """
     settings |= {"annotations": annotations, "out": out, "max_cost": max_cost, "model": model}
     return _judgments(await _judge(runs, judge, settings, StopSignal()))
@@ -170,7 +170,7 @@ def _check_cost(cost: float | None) -> list[str]:
     return []
 
 
-def _judgments(done: _Done) -> Judgments:
+def _judgments(done: _Done) -> Run:
     """Read what the run's folder holds now; warn of everything that weakens it."""
     for warning in done.warnings:
         warnings.warn(one_line(warning), stacklevel=3)

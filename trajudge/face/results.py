@@ -13,7 +13,7 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from trajudge.annotations import labels_by as refuse_alone
-from trajudge.annotations.model import Annotation, Labels, LabelsBy
+from trajudge.annotations.model import Label, Labels, LabelsBy
 from trajudge.eval import sources
 from trajudge.eval.reporting.results import COLUMNS, result_rows
 from trajudge.eval.reporting.sentences import SHOWN, finding, notes
@@ -193,7 +193,7 @@ _SHOWN = 10  # judgments in a notebook
 _HEAD = ("judge", "trajectory", "status", "success", "score", "reasoning")
 
 
-class Judgments(Sequence[Judgment]):
+class Run(Sequence[Judgment]):
     """The judgments of one run or several, in the order of the trajectories.
 
     ``folders`` are the runs' folders, ``labels`` and ``rewards`` are read from these folders, and
@@ -243,14 +243,14 @@ class Judgments(Sequence[Judgment]):
     def __len__(self) -> int:
         return len(self._source.judgments)
 
-    def __add__(self, other: Judgments) -> Judgments:
+    def __add__(self, other: Run) -> Run:
         """Join two sets of judgments; a judge that both have is told apart by its folder, unless
         its settings are the same and no trajectory is in both. Raises UserError for a run that
         both hold."""
         refuse_repeated([*self.folders, *other.folders])
         both = sources.combine([self._source, other._source])
         parts = [*self._parts, *other._parts]
-        return Judgments(both, [*self.folders, *other.folders], parts)
+        return Run(both, [*self.folders, *other.folders], parts)
 
     def __repr__(self) -> str:
         judges = sorted({judgment.judge for judgment in self})
@@ -283,17 +283,17 @@ class Judgments(Sequence[Judgment]):
         return tables_html(tables, [*self.notes, *(f"run: {folder}" for folder in self.folders)])
 
 
-Judged = Judgment | Judgments | str | Path
+Judged = Judgment | Run | str | Path
 
 """Judgments, or the folder of their run."""
 
 
-def read_run(folder: str | Path) -> Judgments:
+def read_run(folder: str | Path) -> Run:
     """Read the judgments of a run's folder, with its labels and rewards.
 
     Raises UserError if it is no such folder.
     """
-    return Judgments(sources.read_run(Path(folder)), [Path(folder)])
+    return Run(sources.read_run(Path(folder)), [Path(folder)])
 
 
 def score(
@@ -352,14 +352,14 @@ def _source(
 ) -> sources.Source:
     """Bring everything together that is scored."""
     wanted = "judgments or folders of runs"
-    given = one_or_several(call, judgments, Judgment | Judgments | str | Path, wanted)
+    given = one_or_several(call, judgments, Judgment | Run | str | Path, wanted)
     single = [one for one in given if isinstance(one, Judgment)]
     refuse_repeated(_folders(given))
     read = [
         *(sources.read_run(Path(one)) for one in given if isinstance(one, str | Path)),
         *([sources.Source("given", JudgmentTable.of(single), {})] if single else []),
     ]
-    ours = [one for one in given if isinstance(one, Judgments)]
+    ours = [one for one in given if isinstance(one, Run)]
     whole = sources.combine([*(one._source for one in ours), *read])
     if not len(whole.judgments):
         raise _nothing(call, given)
@@ -380,7 +380,7 @@ def _folders(given: Iterable[Judged]) -> Iterator[Path]:
     for one in given:
         if isinstance(one, str | Path):
             yield Path(one)
-        elif isinstance(one, Judgments):
+        elif isinstance(one, Run):
             yield from one.folders
 
 
@@ -398,10 +398,10 @@ def _labels(call: str, labels: Labels | str | Path, by: LabelsBy | None) -> Labe
     refuse_alone(None, by)
     if isinstance(labels, Mapping):
         for key, label in labels.items():
-            if not isinstance(key, TrajectoryKey) or not isinstance(label, Annotation):
+            if not isinstance(key, TrajectoryKey) or not isinstance(label, Label):
                 raise TypeError(
-                    f"{call}: labels has {short(label)} for {short(key)}: give an Annotation by "
-                    "trajectory key, such as {key: Annotation(key=key, "
+                    f"{call}: labels has {short(label)} for {short(key)}: give a Label by "
+                    "trajectory key, such as {key: Label(key=key, "
                     "raw_task_id=key.task_id, annotator='me', success=True)}"
                 )
         return labels

@@ -17,10 +17,11 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urldefrag
 
+import numpy as np
 from pydantic import Field, ValidationError, field_validator
 
 from trajudge.judges.judging import CallArgs, ChangedClient
-from trajudge.judges.model import Judge, Message, ModelClient, Part, Reply, Text, Verdict
+from trajudge.judges.model import Judge, Message, Model, Part, Reply, Text, Verdict
 from trajudge.judges.replies import ReplyParseError, check_reply, gather_bounded
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.actions import message_to_user
@@ -168,7 +169,7 @@ class DefendedJudge:
         if own := getattr(judge, "prompt_hash", None):
             self.prompt_hash = sha256("\0".join((own, *identity)).encode()).hexdigest()
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge as the judge does, and raise what it raises."""
         if self._change is not None:
             ask = ChangedClient(ask, partial(self._change, trajectory))
@@ -310,7 +311,7 @@ class CanaryJudge(DefendedJudge):
         super().__init__(judge, "canary", str(seed), _notices().hash)
         self._seed = seed
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge as the judge does, and raise what it raises."""
         return await self._judge(trajectory, ChangedClient(ask, self._asked, self._checked))
 
@@ -429,7 +430,7 @@ class TwoPassJudge(DefendedJudge):
         super().__init__(judge, "two_pass", ",".join(parts))
         self._parts = parts
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge as the judge does, and raise what it raises in either pass; a run without such
         words is judged once."""
         bare = without(trajectory, self._parts)
@@ -482,7 +483,7 @@ class CrossModalJudge(DefendedJudge):
         super().__init__(judge, "cross_modal", then)
         self._then = then
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge as the judge does, and raise what it raises, where the record agrees."""
         contradicted = await asyncio.to_thread(lambda: list(contradictions(trajectory)))
         if not contradicted:
@@ -644,8 +645,6 @@ def _pixels_changed(first: ImageRef, second: ImageRef) -> float | None:
         contents = [grey_levels(ref, _SIZE) for ref in (first, second)]
     except ImageUnreadable:
         return None
-    import numpy as np  # noqa: PLC0415 - slow to import
-
     levels = (np.frombuffer(content, np.uint8).astype(np.int16) for content in contents)
     changed = np.abs(np.subtract(*levels)) > _LEVELS
     return float(np.count_nonzero(changed) / changed.size)

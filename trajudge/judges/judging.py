@@ -17,7 +17,7 @@ from trajudge.judges.model import (
     Judge,
     Judgment,
     Message,
-    ModelClient,
+    Model,
     Reply,
     Skipped,
     Status,
@@ -31,7 +31,7 @@ from trajudge.util.errors import ImageUnreadable, UserError
 
 
 class CallArgs(NamedTuple):
-    """Arguments of one call of a ``judges.model.ModelClient``."""
+    """Arguments of one call of a ``judges.model.Model``."""
 
     messages: Sequence[Message]
     stage: str
@@ -42,7 +42,7 @@ class CallArgs(NamedTuple):
 
 
 class BaseClient(ABC):
-    """A ``judges.model.ModelClient`` that takes the call as one value."""
+    """A ``judges.model.Model`` that takes the call as one value."""
 
     async def __call__(
         self,
@@ -67,7 +67,7 @@ class ChangedClient(BaseClient):
 
     def __init__(
         self,
-        ask: ModelClient,
+        ask: Model,
         change: Callable[[CallArgs], CallArgs],
         check: Callable[[CallArgs, Reply], Reply] = lambda _, reply: reply,
     ) -> None:
@@ -145,8 +145,8 @@ class ReplayClient(BaseClient):
                 return Reply(text=call.text, usage=call.usage)
 
 
-class RecordedClient(ModelClient, Protocol):
-    """A ModelClient that keeps the calls it made, in order."""
+class RecordedClient(Model, Protocol):
+    """A Model that keeps the calls it made, in order."""
 
     @property
     def calls(self) -> Sequence[Call]: ...

@@ -151,7 +151,7 @@ class Verdict(Record):
 
     ``scores`` are numbers beside the ``score`` of success, by name; ``fallback`` says what had to
     be repaired to parse the reply, "" if nothing. ``process``, ``failure_step`` (from 0) and
-    ``failure_type`` answer what an Annotation's fields of these names ask.
+    ``failure_type`` answer what a Label's fields of these names ask.
     """
 
     success: bool | None = None
@@ -217,7 +217,7 @@ class Judgment(Record):
     failure_type: str | None = None
 
 
-class ModelClient(Protocol):
+class Model(Protocol):
     """Interface through which a judge calls a model: messages in, reply out; everything else is
     hidden.
 
@@ -248,7 +248,7 @@ class Judge(Protocol):
     CallFailed into a Judgment with the status.
     """
 
-    def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Awaitable[Verdict]: ...
+    def __call__(self, trajectory: Trajectory, ask: Model) -> Awaitable[Verdict]: ...
 
 
 class Skipped(Exception):

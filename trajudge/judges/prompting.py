@@ -13,7 +13,7 @@ from pydantic import JsonValue, field_serializer
 
 from trajudge.judges.adapters.errors import ContextOverflow
 from trajudge.judges.adapters.failures import overflow_numbers
-from trajudge.judges.model import Detail, Message, ModelClient, Part, Picture, Reply, Text
+from trajudge.judges.model import Detail, Message, Model, Part, Picture, Reply, Text
 from trajudge.prompts.render import Prompt, sendable
 from trajudge.prompts.untrusted import JUDGE_TAGS, neutralise
 from trajudge.trajectories.images import load_picture
@@ -81,7 +81,7 @@ def picture_tokens(shown: Picture, limits: ImageLimits) -> int:
 class AuxiliaryModel(Record):
     """A model beside the run's own, such as a captioner, and the limits of its prompts.
 
-    ``model`` is the name to pass to a ``ModelClient``, None for the run's own model;
+    ``model`` is the name to pass to a ``Model``, None for the run's own model;
     ``max_prompt_tokens`` is what its window leaves for the prompt, pictures included.
     """
 
@@ -261,7 +261,7 @@ class TruncatedPrompt(NamedTuple):
 
 
 async def ask_with_truncation(
-    ask: ModelClient,
+    ask: Model,
     make: Callable[[int], TruncatedPrompt | None],
     *,
     limit: int,
@@ -301,7 +301,7 @@ async def ask_with_truncation(
 
 
 async def ask_down_the_views(
-    ask: ModelClient,
+    ask: Model,
     shorter: Views,
     messages: Callable[[TruncatedView], Sequence[Message]],
     *,
@@ -352,7 +352,7 @@ def budget_after_overflow(overflow: ContextOverflow, counted: int) -> int | None
 
 
 async def ask_about_steps(
-    ask: ModelClient,
+    ask: Model,
     trajectory: Trajectory,
     messages: Callable[[TruncatedView], Sequence[Message]],
     *,
@@ -375,7 +375,7 @@ async def ask_about_steps(
 
 
 async def ask_about_pictures(
-    ask: ModelClient,
+    ask: Model,
     trajectory: Trajectory,
     best: Sequence[T],
     messages: Callable[[TruncatedView, Sequence[T], Sequence[Picture]], Sequence[Message]],

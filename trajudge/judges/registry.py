@@ -33,7 +33,7 @@ from pydantic import BaseModel
 
 from trajudge.judges import methods
 from trajudge.judges.defences import OF_PROMPTS, defended, read_defences, with_room
-from trajudge.judges.model import Judge, ModelClient, Verdict
+from trajudge.judges.model import Judge, Model, Verdict
 from trajudge.judges.options import read_options
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.prompts.render import Card, load_prompt
@@ -382,7 +382,7 @@ def _guarded(name: str, judge: Judge) -> Judge:
     logged: set[str] = set()  # of trajectories that are judged at once every one fails
 
     @wraps(judge)
-    async def guarded(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def guarded(trajectory: Trajectory, ask: Model) -> Verdict:
         with user_code_errors(f"judge {name} failed on {trajectory.key}", judge, mend, logged):
             return await judge(trajectory, ask)
 

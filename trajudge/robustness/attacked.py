@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.robustness.apply import apply
 from trajudge.robustness.facts import FACTS, read_by_key
 from trajudge.robustness.model import (
@@ -187,8 +187,8 @@ def state_of(
     return known, configs[0] if configs else known["config"]
 
 
-def _label(variant: VariantLine) -> Annotation:
-    return Annotation(
+def _label(variant: VariantLine) -> Label:
+    return Label(
         key=variant.key,
         raw_task_id=variant.key.task_id,
         annotator=ANNOTATOR,
@@ -196,8 +196,8 @@ def _label(variant: VariantLine) -> Annotation:
     )
 
 
-def _source_label(key: TrajectoryKey, facts: Facts) -> Annotation:
-    return Annotation(
+def _source_label(key: TrajectoryKey, facts: Facts) -> Label:
+    return Label(
         key=key,
         raw_task_id=key.task_id,
         annotator=ANNOTATOR,

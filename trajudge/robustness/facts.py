@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from trajudge.annotations.model import Annotation, primary_labels
+from trajudge.annotations.model import Label, primary_labels
 from trajudge.eval.store.labels import refuse_unequal
 from trajudge.robustness.model import AnswerOutcome, Facts, GoalOutcome, Sibling
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -28,7 +28,7 @@ _MAX_BYTES = 2**30
 
 
 def known_facts(
-    annotations: Iterable[Annotation], folder: Path | None = None
+    annotations: Iterable[Label], folder: Path | None = None
 ) -> dict[TrajectoryKey, Facts]:
     """Return the facts of every labelled trajectory; those of the ``folder`` of a recording rest on
     the state. Raises UserError naming file and line."""
@@ -81,7 +81,7 @@ def source_of(key: TrajectoryKey, variants: Set[str]) -> TrajectoryKey | None:
     return key.model_copy(update={"agent": agent}) if variant in variants else None
 
 
-def _facts(label: Annotation, stated: Mapping[str, Any] | None, goals: Mapping[str, Any]) -> Facts:
+def _facts(label: Label, stated: Mapping[str, Any] | None, goals: Mapping[str, Any]) -> Facts:
     labels = {name: getattr(label, name) for name in ("success", "side_effect", "repetition")}
     if stated is None:
         return Facts(**labels)

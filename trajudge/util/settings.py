@@ -30,23 +30,43 @@ title of the group that begins there), ``exclusive`` (fields of which one may be
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import re
-from argparse import SUPPRESS, Action
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NoReturn,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from trajudge.util.commands import LARGEST, OutputAction, Parser, TextParser
+from trajudge.util.commands import LARGEST
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.files import check_file, check_folder, read_text, special_kind
+from trajudge.util.terminal import (
+    LINES,
+    ParagraphFormatter,
+    fitted,
+    help_width,
+    option_index,
+    terminal_width,
+)
 
 
 @dataclass(frozen=True)
@@ -216,20 +236,105 @@ def _below(
         yield Setting(path, name, option, info, default, section)
 
 
-class SettingsParser(TextParser):
-    """A parser whose values ``make`` checks."""
+class Parser(argparse.ArgumentParser):
+    """A parser that complains in one sentence (UserError); ``make`` checks the values.
 
-    def _check_inputs(self, action: Action, words: Sequence[str]) -> None:
-        pass
+    Abbreviated flags are refused: the next version could give them another meaning. So are two
+    values of an option that keeps one.
+    ``--help`` of a parser with many options explains those that ``show_first`` names, and
+    ``--help-all`` all.
+    """
 
-    def _check_outputs(self, options: Mapping[str, Any]) -> None:
-        pass
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=ParagraphFormatter, **options)
+        self._first: Any = None
+        self._given: dict[argparse.Action, list[str]] = {}
+
+    def parse_known_args(  # type: ignore[override]  # typeshed has it overloaded
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        self._given.clear()
+        return super().parse_known_args(args, namespace)
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Read the values of an option. Raises UserError where it has others already."""
+        if action.option_strings and isinstance(action, argparse._StoreAction):
+            earlier = self._given.setdefault(action, arg_strings)
+            if earlier != arg_strings:
+                both = " and ".join(repr(" ".join(words)) for words in (earlier, arg_strings))
+                name = action.option_strings[-1]
+                self.error(f"{name} is given twice, as {both}: give it once")
+        return super()._get_values(action, arg_strings)
+
+    def show_first(self, *names: str) -> Self:
+        """Explain these options (named without dashes) in ``--help``, all others after them in
+        ``--help-all``, and show arguments alone in the usage line; return this parser. To be
+        called when all options are there."""
+        self.add_argument("--help-all", action=_AllHelp, help="explain all options and exit")
+        self._first = first = self.add_argument_group("the options that most calls need")
+        for name in names:
+            action = self._option_string_actions[f"--{name}"]
+            for group in self._action_groups:
+                if action in group._group_actions:
+                    group._group_actions.remove(action)
+            first._group_actions.append(action)
+        self._optionals.title = "other options"
+        groups = [g for g in self._action_groups if g not in (first, self._optionals)]
+        groups.insert(groups.index(self._positionals) + 1, first)
+        self._action_groups[:] = [*groups, self._optionals]
+        places = [f"[{a.metavar or a.dest} ...]" for a in self._get_positional_actions()]
+        self.usage = " ".join(["%(prog)s [options]", *places])
+        return self
+
+    def format_help(self) -> str:
+        """Explain the first options, and name the others; without first ones explain all. The
+        epilog is left to ``format_all`` where it would not fit the screen."""
+        if self._first is None:
+            return self.format_all()
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in (self._positionals, self._first):
+            formatter.start_section(group.title)
+            formatter.add_arguments(group._group_actions)
+            formatter.end_section()
+        others = [g for g in self._action_groups if g not in (self._positionals, self._first)]
+        index = option_index([g for g in others if g._group_actions], help_width())
+        more = f"more options, which  {self.prog} --help-all  explains:"
+        whole = fitted("\n".join([formatter.format_help(), more, *index, ""]), terminal_width())
+        below = self._get_formatter()
+        below.add_text(self.epilog)
+        last = f"\n{below.format_help()}" if self.epilog else ""
+        return whole + last if (whole + last).count("\n") <= LINES else whole
+
+    def format_all(self) -> str:
+        """Explain all options."""
+        return fitted(super().format_help(), terminal_width())
+
+    def error(self, message: str) -> NoReturn:
+        close, unknown = "", message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            flags = (flag for action in self._actions for flag in action.option_strings)
+            close = did_you_mean(unknown.partition(" ")[0].partition("=")[0], flags)
+        mistake = message.removeprefix("argument ")
+        raise UserError(f"{mistake}{close or ':'} see  {self.prog} --help")
+
+
+class _AllHelp(argparse.Action):
+    """Prints the help of all options."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(self, parser: Any, *_: object) -> None:
+        sys.stdout.write(parser.format_all())
+        parser.exit()
 
 
 def parser_of(kind: type[Settings], prog: str) -> Parser:
     """Build the parser of a command's words; what it leaves out has no attribute."""
     about = re.sub("(?m)^trajudge ", "  trajudge ", inspect.cleandoc(kind.__doc__ or ""))
-    parser = SettingsParser(prog=prog, description=about, epilog=kind.epilog or None)
+    parser = Parser(prog=prog, description=about, epilog=kind.epilog or None)
     groups: dict[str, Any] = {"": parser}
     for one in options_of(kind):
         section = "" if isinstance(one.option, Argument) else one.section
@@ -245,7 +350,7 @@ def parser_of(kind: type[Settings], prog: str) -> Parser:
     return parser
 
 
-def add_option(group: Any, one: Setting, default: Any = SUPPRESS) -> None:
+def add_option(group: Any, one: Setting, default: Any = argparse.SUPPRESS) -> None:
     """Add an option to a parser or a group of it."""
     about = one.help.replace("%", "%%")
     if one.is_switch:
@@ -264,8 +369,6 @@ def add_option(group: Any, one: Setting, default: Any = SUPPRESS) -> None:
     if one.is_repeated:
         several = {"action": "extend", "nargs": "+"}
         details |= several if one.option.several else {"action": "append"}
-    if isinstance(one.option, Output):
-        details["action"] = OutputAction
     details["required"] = one.info.is_required()
     group.add_argument(one.flag, dest=one.name, **details)
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from textwrap import fill, wrap
 from typing import IO, TYPE_CHECKING, Any
 
@@ -95,9 +97,6 @@ class JsonLines(io.TextIOBase):
 
     def event(self, name: str, **fields: Any) -> None:
         """Write one event."""
-        import json  # noqa: PLC0415 - where it is asked for
-        from datetime import UTC, datetime  # noqa: PLC0415
-
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": now, "event": name, **fields}, ensure_ascii=False)
         self._stream.write(line + "\n")
@@ -283,15 +282,11 @@ _VALUE = re.compile(r"( --?[a-z][a-z-]*) (?=[^- ])")  # stays beside its option
 _COMMAND = re.compile(r" +(trajudge|python) ")
 
 
-class HelpFormatter(argparse.HelpFormatter):
-    """Fills the screen up to 100 columns."""
+class ParagraphFormatter(argparse.HelpFormatter):
+    """Fills the screen up to 100 columns; keeps what stands indented as it is, such as examples."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=help_width())
-
-
-class ParagraphFormatter(HelpFormatter):
-    """Keeps what stands indented as it is, such as examples, and fills the paragraphs around it."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n\n".join(_filled(part, width, indent) for part in text.strip("\n").split("\n\n"))

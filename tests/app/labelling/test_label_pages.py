@@ -13,7 +13,7 @@ from tests.app.made_runs import Task, png
 from tests.app.serving import served
 from tests.eval.cases import key
 from trajudge.annotations import open_annotations
-from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.model import Label, Role
 from trajudge.annotations.queue import (
     FormAnswers,
     LabelQueue,
@@ -217,7 +217,7 @@ def test_the_page_of_agreement_is_what_the_statistics_say(site: Site) -> None:
         "/queue/agreement", Accept="application/json",
         Cookie="; ".join(f"{n}={v}" for n, v in joe.cookies.items()),
     ).text)  # fmt: skip
-    opinions: dict[str, list[Annotation]] = {}
+    opinions: dict[str, list[Label]] = {}
     for label in queue_annotations(site.store):
         opinions.setdefault(label.key.task_id, []).append(label)
     values = {True: 1.0, False: 0.0, None: float("nan")}

@@ -26,7 +26,7 @@ from trajudge.environments.stages import (
 )
 from trajudge.environments.stages.refine import refine
 from trajudge.judges.adapters.errors import Refused
-from trajudge.judges.model import ModelClient, Reply
+from trajudge.judges.model import Model, Reply
 from trajudge.util.errors import UserError
 
 SHOP = load_app("shop")
@@ -34,7 +34,7 @@ WANTED = SuiteSpecification(apps=("shop",), count=24)
 FURTHER = "Please look up what the {product[name]} costs."
 
 
-def planned(specification: SuiteSpecification, ask: ModelClient | None = None) -> GenerationPlan:
+def planned(specification: SuiteSpecification, ask: Model | None = None) -> GenerationPlan:
     return asyncio.run(plan(specification, generator("plan", specification.seed), ask))
 
 
@@ -44,14 +44,14 @@ def two_of_each_scenario() -> Produced:
     return produce(specification, planned(specification))
 
 
-def saying(text: str) -> ModelClient:
+def saying(text: str) -> Model:
     async def ask(*_: object, **__: object) -> Reply:
         return Reply(text=text)
 
     return ask
 
 
-def proposing(*scenarios: tuple[str, list[str]]) -> ModelClient:
+def proposing(*scenarios: tuple[str, list[str]]) -> Model:
     return saying(json.dumps({"scenarios": [{"id": s, "goals": goals} for s, goals in scenarios]}))
 
 

@@ -15,7 +15,7 @@ from tests.eval.accept.test_binding import SETTINGS, decided, judged
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.eval.accept.recertify import labels_to_plan, largest_wealth, lower_limit, wealth
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import write_manifest
@@ -118,7 +118,7 @@ def write_labels(file: Path, labels: dict[TrajectoryKey, bool | None]) -> str:
     store.write(
         file,
         [
-            Annotation(key=key, raw_task_id=key.task_id, annotator="A", success=success)
+            Label(key=key, raw_task_id=key.task_id, annotator="A", success=success)
             for key, success in labels.items()
         ],
     )

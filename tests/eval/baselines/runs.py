@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 
 LAST = {True: "send_msg_to_user('Done.')", False: "report_infeasible('no')"}
@@ -17,5 +17,5 @@ def run(
     return Trajectory(key=key, raw_task_id=key.task_id, goal="Find it.", steps=steps, answer=answer)
 
 
-def labelled(one: Trajectory, success: bool | None) -> Annotation:
-    return Annotation(key=one.key, raw_task_id=one.raw_task_id, annotator="A", success=success)
+def labelled(one: Trajectory, success: bool | None) -> Label:
+    return Label(key=one.key, raw_task_id=one.raw_task_id, annotator="A", success=success)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.eval.baselines.runs import labelled, run
 from tests.screens import one_screen
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.eval.baselines import BEST, transfer_screen, transferred
 from trajudge.eval.cli import main
 from trajudge.eval.scoring.records import ScoreReport
@@ -45,7 +45,7 @@ def judged(name: str, right: tuple[str, ...], **scores: float) -> list[Judgment]
     ]
 
 
-def without_labels_of(benchmark: str) -> dict[TrajectoryKey, Annotation]:
+def without_labels_of(benchmark: str) -> dict[TrajectoryKey, Label]:
     """The labels with those of one benchmark turned round."""
     return {
         key: each.model_copy(update={"success": not each.success})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.eval.baselines.runs import labelled, run
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.eval import baselines as models
 from trajudge.eval.baselines import BASELINES, Examples, claims_success, trivial_baselines
 from trajudge.judges.model import Status
@@ -72,7 +72,7 @@ def test_the_same_runs_in_any_order_give_the_same_bytes() -> None:
 
 def test_what_cannot_be_fitted_is_left_out_with_its_reason() -> None:
     silent = [run(task, None) for task in range(4)]
-    labels: dict[TrajectoryKey, Annotation] = {
+    labels: dict[TrajectoryKey, Label] = {
         one.key: labelled(one, task == 0) for task, one in enumerate(silent)
     }
     found = trivial_baselines(silent, labels)

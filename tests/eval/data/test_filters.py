@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.eval.cases import key, said
 from tests.eval.data.view_runs import judgments, write
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.eval.sources import read_run
 from trajudge.eval.store.filters import (
     FIELDS,
@@ -37,10 +37,10 @@ def kept(view: JudgmentView, text: str) -> list[int]:
     return rows
 
 
-Test = Callable[[Judgment, Annotation | None, int], bool]
+Test = Callable[[Judgment, Label | None, int], bool]
 
 
-def truth(label: Annotation | None) -> bool | None:
+def truth(label: Label | None) -> bool | None:
     return label.success if label else None
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.eval.cli import main
 from trajudge.trajectories.sample import sample_path
 
-Change = Callable[[int, Annotation], Annotation | None]
+Change = Callable[[int, Label], Label | None]
 
 
 def judged(tmp_path: Path, change: Change, *more: str) -> int:
@@ -26,7 +26,7 @@ def judged(tmp_path: Path, change: Change, *more: str) -> int:
     return main(["judge", *words, "--out", str(tmp_path / "run")])
 
 
-def renamed(label: Annotation, **key: str) -> Annotation:
+def renamed(label: Label, **key: str) -> Label:
     return label.model_copy(update={"key": label.key.model_copy(update=key)})
 
 
@@ -48,7 +48,7 @@ def test_runs_of_tasks_without_a_split_are_counted_and_one_is_named(
     lost = store.load(sample_path() / "labels.jsonl")[0].key
     same = {"benchmark": lost.benchmark, "task_id": lost.task_id}
 
-    def change(_: int, label: Annotation) -> Annotation | None:
+    def change(_: int, label: Label) -> Label | None:
         return None if same.items() <= label.key.model_dump().items() else label
 
     assert judged(tmp_path, change) == 0
@@ -64,7 +64,7 @@ def test_runs_of_tasks_without_a_split_are_counted_and_one_is_named(
 def test_labels_that_miss_their_trajectories_are_counted_and_one_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def change(number: int, label: Annotation) -> Annotation:
+    def change(number: int, label: Label) -> Label:
         return renamed(label, task_id="Task_1") if number == 3 else label
 
     assert judged(tmp_path, change, "--split", "all") == 0
@@ -77,7 +77,7 @@ def test_labels_that_miss_their_trajectories_are_counted_and_one_is_named(
 def test_labels_of_other_agents_and_a_filter_are_no_misfit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def change(number: int, label: Annotation) -> Annotation | None:
+    def change(number: int, label: Label) -> Label | None:
         if number == 5:
             return None
         return renamed(label, agent="somebody") if number == 3 else label

@@ -9,7 +9,7 @@ import pytest
 
 import trajudge as tj
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.eval.cli import main
 from trajudge.eval.store.task_goals import goal_digest, read_goals
 from trajudge.trajectories import store
@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Path:
     runs = [made(number, f"Buy item {number // 4}") for number in range(40)]
     store.write(tmp_path / "trajectories.jsonl", runs)
     labels = [
-        Annotation(key=one.key, raw_task_id="", annotator="x", success=number // 4 % 2 == 0)
+        Label(key=one.key, raw_task_id="", annotator="x", success=number // 4 % 2 == 0)
         for number, one in enumerate(runs)
     ]
     annotation_store.write(tmp_path / "labels.jsonl", labels)
@@ -83,7 +83,7 @@ def test_agreement_counts_goals_in_a_queue_and_in_its_export(
     build = ["label", "build", str(run), "--budget", "40", "--double", "1", "--out", queue]
     assert main(build) == 0
     labels = [
-        Annotation(key=one.key, raw_task_id="", annotator=name, success=success)
+        Label(key=one.key, raw_task_id="", annotator=name, success=success)
         for number in range(40)
         for one in (made(number, ""),)
         for name, success in (("x", number // 4 % 2 == 0), ("y", number // 4 < 7))

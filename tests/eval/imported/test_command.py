@@ -11,7 +11,7 @@ import pytest
 from tests.screens import on_one_line
 from tests.trajectories.loaders.cua_made import WEB, release
 from tests.trajectories.loaders.made import fara, rubric
-from trajudge.annotations import Annotation, open_annotations, primary_labels
+from trajudge.annotations import Label, open_annotations, primary_labels
 from trajudge.annotations.published import PublishedVerdict, open_verdicts
 from trajudge.annotations.store import write
 from trajudge.eval.cli import main
@@ -33,7 +33,7 @@ def data(tmp_path: Path) -> Path:
         scores = {"WebJudge_x": 1} if task != "d" else {}
         fara(tmp_path / "runs" / task, rubric=rubric(number != 1, 9.0 - number), scores=scores)
     labels = [
-        Annotation(
+        Label(
             key=TrajectoryKey(benchmark="fara", agent="runs", task_id=task),
             raw_task_id=task,
             annotator="A",

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trajudge.annotations import Annotation, Role, open_annotations
+from trajudge.annotations import Label, Role, open_annotations
 from trajudge.annotations.store import write
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.agreement import SCALES, AnnotatedLabel, label_agreements
@@ -22,9 +22,9 @@ def opinion(
     success: bool | None,
     benchmark: str = "webarena",
     annotator: str = "x",
-) -> Annotation:
+) -> Label:
     key = TrajectoryKey(benchmark=benchmark, agent="a", task_id=task)
-    return Annotation(key=key, raw_task_id=task, annotator=annotator, role=role, success=success)
+    return Label(key=key, raw_task_id=task, annotator=annotator, role=role, success=success)
 
 
 def test_only_pairs_without_an_unsure_label_count() -> None:
@@ -58,9 +58,9 @@ def test_of_one_benchmark_there_is_one_row_a_label_and_of_several_one_more() -> 
     assert benchmarks == ["webarena", "a-benchmark", "overall"]
 
 
-def pairs(annotations: list[Annotation], label: AnnotatedLabel) -> tuple[list[int], list[int]]:
+def pairs(annotations: list[Label], label: AnnotatedLabel) -> tuple[list[int], list[int]]:
     """Both annotators' values, read independently of what is tested."""
-    by_key: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
+    by_key: dict[TrajectoryKey, list[Label]] = defaultdict(list)
     for annotation in annotations:
         by_key[annotation.key].append(annotation)
     both = [[getattr(a, label) for a in found[:2]] for found in by_key.values() if len(found) > 1]

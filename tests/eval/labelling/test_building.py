@@ -11,7 +11,7 @@ import pytest
 from tests.eval.cases import failed, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation, SampleFrame
+from trajudge.annotations.model import Label, SampleFrame
 from trajudge.annotations.queue import LabelQueue
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge
@@ -23,6 +23,7 @@ from trajudge.eval.select.decision import read_decision
 from trajudge.eval.select.plan import read_plan
 from trajudge.eval.sources import Source
 from trajudge.eval.store.run_folder import read_judgments
+from trajudge.eval.store.table import in_memory
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -212,7 +213,7 @@ def test_labels_of_a_queue_give_the_precision_of_the_whole_run(
     accepted = [
         key for key, vote in zip(frame.keys, frame.verdicts[:, 0], strict=True) if vote == 1
     ]
-    decided: list[Annotation] = [truth[key] for key in accepted]
+    decided: list[Label] = [truth[key] for key in accepted]
     precision = np.mean([bool(label.success) for label in decided])
     interval = queue.estimates.corrected
     assert interval.low[at] <= precision <= interval.high[at]
@@ -302,7 +303,7 @@ def test_several_samples_of_a_judge_are_the_verdict_that_its_scores_count() -> N
         for task, samples in told.items()
         for sample, success in enumerate(samples)
     ]
-    frame = read_frame(Source("runs", judgments, {}))
+    frame = read_frame(Source("runs", in_memory(judgments), {}))
     scored = [one_per_trajectory(judgments)[place] for place in range(len(told))]
     assert list(frame.keys) == [one.key for one in scored]
     for given, field in ((frame.verdicts[:, 0], "success"), (frame.scores[:, 0], "score")):

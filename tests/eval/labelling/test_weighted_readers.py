@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trajudge.annotations.model import Annotation, SampleFrame
+from trajudge.annotations.model import Label, SampleFrame
 from trajudge.annotations.store import write
 from trajudge.eval.audit import Labelled, rank_agents, rule_errors
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.agreement import label_agreements
-from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, draw, inclusion_probabilities
+from trajudge.eval.labelling.designs import KnownVerdicts, draw, inclusion_probabilities
 from trajudge.eval.labelling.frame import vote_share
+from trajudge.eval.labelling.settings import Strategy
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.store.labels import LabelColumns, read_label_columns, refuse_unequal, weights_of
 from trajudge.eval.store.run_folder import (
@@ -65,8 +66,8 @@ def drawn(strategy: Strategy, votes: Floats, rng: np.random.Generator) -> dict[i
     return {int(place): float(chances[place]) for place in draw(chances, strata, rng)}
 
 
-def label(place: int, success: bool, chance: float | None) -> Annotation:
-    return Annotation(
+def label(place: int, success: bool, chance: float | None) -> Label:
+    return Label(
         key=KEYS[place],
         raw_task_id="",
         annotator="x",
@@ -194,5 +195,5 @@ def test_a_run_keeps_how_its_labels_were_drawn(
     assert "name labels of one draw" in capsys.readouterr().err
 
 
-def replace_chance(one: Annotation) -> Annotation:
+def replace_chance(one: Label) -> Label:
     return one.model_copy(update={"inclusion_probability": None})

@@ -11,19 +11,19 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line, one_screen
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.eval.cli import main
 from trajudge.eval.process import fault_scores
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
 
 
-def truth(task: int, step: int | None, *, success: bool | None = True) -> Annotation:
+def truth(task: int, step: int | None, *, success: bool | None = True) -> Label:
     return label(task, success, process=step is None, failure_step=step, failure_type="kind")
 
 
 def test_faults_are_counted_and_placed_as_by_hand() -> None:
-    labels: dict[TrajectoryKey, Annotation] = {
+    labels: dict[TrajectoryKey, Label] = {
         key(1): truth(1, 2),
         key(2): truth(2, 2),
         key(3): truth(3, 2, success=False),

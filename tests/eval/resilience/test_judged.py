@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.eval.cli import main as command
 from trajudge.eval.resilience.reading import ExperimentArm, FaultExperiment
 from trajudge.eval.resilience.results import judged, judged_before
@@ -44,9 +44,7 @@ def recording(folder: Path, arm: str) -> ExperimentArm:
                     terminated=True,
                 )
             )
-            labels.append(
-                Annotation(key=key, raw_task_id=key.task_id, annotator="x", success=arms[arm])
-            )
+            labels.append(Label(key=key, raw_task_id=key.task_id, annotator="x", success=arms[arm]))
     store.write(folder / arm, runs)
     annotation_store.write(folder / arm / "labels.jsonl", labels)
     return ExperimentArm(arm, [], folders=(str(folder / arm),))

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from trajudge.eval.check_command import main as check_main
 
 from tests.commands import score as score_main
 from tests.eval.cases import key
@@ -104,7 +103,7 @@ def test_what_cannot_be_read_has_no_reward_after_a_stop_either(
     assert statuses().count("skipped") == 1
     assert len(read_rewards(Path("run"))) == SAMPLE - 1
     capsys.readouterr()
-    check_main(["run"])
+    score_main(["run", "--checks"])
     shown = on_one_line(capsys.readouterr().out)
     assert "1 of 130 judgments skipped" in shown
     assert "missing" not in shown

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.eval.cases import call, failed, key, label, said
-from trajudge.annotations import Annotation, open_annotations, primary_labels
+from trajudge.annotations import Label, open_annotations, primary_labels
 from trajudge.eval.reporting.results import COLUMNS, results_csv, results_json
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.observations import one_per_trajectory
-from trajudge.eval.scoring.records import OVERALL, Counts, Label, Missing, Score, ScoreReport
+from trajudge.eval.scoring.records import OVERALL, Counts, LabelName, Missing, Score, ScoreReport
 from trajudge.eval.store.published import read_published
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats.intervals import wilson
@@ -30,7 +30,7 @@ ANSWERS = [said(1, True), said(2, False), said(3, True), said(4, False), said(5,
 def one(
     scores: ScoreReport,
     benchmark: str = OVERALL,
-    what: Label = "success",
+    what: LabelName = "success",
     baseline: bool = False,
 ) -> Score:
     (found,) = [
@@ -186,7 +186,7 @@ CASES = st.lists(
 def test_results_do_not_depend_on_the_order_of_judgments(
     cases: list[tuple[int, bool, Status]], random: object
 ) -> None:
-    labels: dict[object, Annotation] = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    labels: dict[object, Label] = {key(n): label(n, n % 2 == 0) for n in range(12)}
     judgments: list[Judgment] = [
         said(task, vote) if status is Status.OK else failed(task, status)
         for task, vote, status in cases

@@ -7,7 +7,7 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from tests.eval.stats.reference import confusion_columns, confusion_statistic
-from trajudge.annotations import Annotation
+from trajudge.annotations import Label
 from trajudge.eval.reporting.sentences import notes
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.metrics import METRICS
@@ -22,7 +22,7 @@ TRUTH = RNG.random(N) < 0.4
 SCORE = np.clip(np.round(0.3 + 0.4 * TRUTH + RNG.normal(0, 0.25, N), 1), 0, 1)
 
 
-def world() -> tuple[list[Judgment], dict[TrajectoryKey, Annotation]]:
+def world() -> tuple[list[Judgment], dict[TrajectoryKey, Label]]:
     """Two agents on each of 100 tasks, one judge with scores."""
     judgments, labels = [], {}
     for i in range(N):
@@ -36,7 +36,7 @@ def world() -> tuple[list[Judgment], dict[TrajectoryKey, Annotation]]:
                 score=float(SCORE[i]),
             )
         )
-        labels[place] = Annotation(
+        labels[place] = Label(
             key=place, raw_task_id=place.task_id, annotator="A", success=bool(TRUTH[i])
         )
     return judgments, labels

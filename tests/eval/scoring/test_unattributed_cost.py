@@ -10,7 +10,7 @@ import pytest
 from tests.eval.cases import call, said
 from trajudge.eval.scoring.records import UnattributedCost
 from trajudge.eval.scoring.usage import unattributed_cost
-from trajudge.eval.store.table import PAYMENTS, CallColumns, JudgmentColumns
+from trajudge.eval.store.table import PAYMENTS, CallColumns, JudgmentTable
 from trajudge.judges.engine import Payments
 
 CAPTION, VERDICT, OTHER = "a" * 64, "b" * 64, "c" * 64
@@ -18,7 +18,7 @@ CAPTION, VERDICT, OTHER = "a" * 64, "b" * 64, "c" * 64
 
 def calls_of(caption: float | None, verdict: float | None) -> CallColumns:
     calls = (call(caption, request=CAPTION, stage="caption"), call(verdict, request=VERDICT))
-    return JudgmentColumns.of([said(1, True, calls=calls), said(2, True, calls=calls)]).calls
+    return JudgmentTable.of([said(1, True, calls=calls), said(2, True, calls=calls)]).calls
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from trajudge.judges.engine import (
     EngineClient,
     ModelRoute,
 )
-from trajudge.judges.model import Message, ModelClient, Reply, Request, Text, Usage
+from trajudge.judges.model import Message, Model, Reply, Request, Text, Usage
 
 MESSAGES = [Message(role="user", parts=(Text(text="Did it succeed?"),))]
 
@@ -80,7 +80,7 @@ def test_a_dry_run_prices_what_is_not_in_the_cache(tmp_path: Path) -> None:
     async def main() -> None:
         ask = client(Scripted(), path)
         await ask(MESSAGES)
-        bound: ModelClient = DryRunClient(
+        bound: Model = DryRunClient(
             ModelRoute("test", "m", {"temperature": 0, "max_tokens": 9}, estimate),
             price=price,
             cache=Cache(path),

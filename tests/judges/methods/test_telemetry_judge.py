@@ -177,5 +177,5 @@ def test_a_wrong_file_is_said(
 
 
 def test_without_a_file_the_mend_is_said() -> None:
-    with pytest.raises(UserError, match="trajudge run telemetry"):
+    with pytest.raises(UserError, match="trajudge judges train"):
         make_judge("telemetry")

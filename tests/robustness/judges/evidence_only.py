@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from trajudge.judges.model import ModelClient, Verdict
+from trajudge.judges.model import Model, Verdict
 from trajudge.trajectories.actions import message_to_user
 from trajudge.trajectories.model import Trajectory
 
 needs_model = False
 
 
-async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+async def judge(trajectory: Trajectory, ask: Model) -> Verdict:
     seen = [
         (step.observation.url, step.observation.axtree, step.action)
         for step in trajectory.steps

@@ -4,7 +4,7 @@ option."""
 from __future__ import annotations
 
 from tests.robustness.judges.reading import drawn, instructions, texts
-from trajudge.judges.model import Judge, ModelClient, Verdict
+from trajudge.judges.model import Judge, Model, Verdict
 from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Record, Trajectory
 
@@ -17,7 +17,7 @@ class Options(Record):
 
 
 def judge(options: Options) -> Judge:
-    async def judged(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def judged(trajectory: Trajectory, ask: Model) -> Verdict:
         told = {goal for text in texts(trajectory) for goal in instructions(text)}
         if options.looks and drawn(trajectory.final.screenshot):
             told.add("success")

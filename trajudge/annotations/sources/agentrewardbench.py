@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.model import Label, Role
 from trajudge.annotations.published import PublishedVerdict
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
 from trajudge.util.errors import UserError
@@ -63,7 +63,7 @@ def detect(path: Path) -> bool:
     return path.suffix == ".csv" or (path / _ANNOTATIONS).is_file()
 
 
-def load(path: Path | None = None) -> list[Annotation]:
+def load(path: Path | None = None) -> list[Label]:
     """Read all annotations in file order and join their splits.
 
     ``path`` is ``annotations.csv`` or its folder; None reads the installed package. Raises
@@ -87,7 +87,7 @@ def load(path: Path | None = None) -> list[Annotation]:
     return annotations
 
 
-def write_annotations(path: Path, annotations: Iterable[Annotation]) -> None:
+def write_annotations(path: Path, annotations: Iterable[Label]) -> None:
     """Write ``annotations.csv`` with the columns and line ends of the benchmark's own file. A label
     that is None reads "Unsure".
 
@@ -132,7 +132,7 @@ def load_splits(path: Path, folder: DataFolder | None = None) -> dict[tuple[str,
     return splits
 
 
-def with_packaged_splits(annotations: Iterable[Annotation]) -> list[Annotation]:
+def with_packaged_splits(annotations: Iterable[Label]) -> list[Label]:
     """Add the splits of the installed package, which the dataset on the Hub does not have; return
     the annotations unchanged if the package is not installed."""
     try:
@@ -152,7 +152,7 @@ def _annotation(
     splits: Mapping[tuple[str, str], Split],
     seen: set[TrajectoryKey],
     where: str,
-) -> Annotation:
+) -> Label:
     for column in ("benchmark", "task_id", "model_name"):
         if not row[column]:
             raise UserError(f"{where}: {column} is empty, where every row needs one")
@@ -161,7 +161,7 @@ def _annotation(
         label: _value(row[column], values, column, where)
         for label, (column, values) in _LABELS.items()
     }
-    return Annotation(
+    return Label(
         key=key,
         raw_task_id=row["task_id"],
         annotator=row["annotator_name"],

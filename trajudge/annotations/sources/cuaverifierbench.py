@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.model import Label, Role
 from trajudge.annotations.published import PublishedVerdict
 from trajudge.annotations.sources.fara import rubric_of, score_fields, verifier_fields
 from trajudge.trajectories.loaders._files import readable
@@ -74,7 +74,7 @@ def detect(path: Path) -> bool:
     return bool(run_files(path) or table_files(path, CONFIG, _MARKS))
 
 
-def load(path: Path, policy: str | None = None) -> list[Annotation]:
+def load(path: Path, policy: str | None = None) -> list[Label]:
     """Read the labels by a policy of ``POLICIES`` (None: the first), in the order of files and
     rows. Raises UserError for a missing file or column."""
     if policy in (None, POLICIES[0]):
@@ -133,13 +133,13 @@ def _json(content: object) -> dict[str, Any] | None:
         return {}
 
 
-def _adjudicated(path: Path) -> Iterator[Annotation]:
+def _adjudicated(path: Path) -> Iterator[Label]:
     for key, row in _rows(path, _ADJUDICATED):
         success = _flag(row["final_human_outcome_label"])
         process = _flag(row["final_human_process_label"])
         if success is None and process is None:
             continue
-        yield Annotation(
+        yield Label(
             key=key,
             raw_task_id=readable(str(row["task_id"])),
             annotator="adjudicated",
@@ -149,7 +149,7 @@ def _adjudicated(path: Path) -> Iterator[Annotation]:
         )
 
 
-def _opinions(path: Path) -> dict[TrajectoryKey, list[Annotation]]:
+def _opinions(path: Path) -> dict[TrajectoryKey, list[Label]]:
     """Return the blind annotators' labels of every run, in file order."""
     files = table_files(path, CONFIG, _MARKS)
     if not files:
@@ -157,11 +157,11 @@ def _opinions(path: Path) -> dict[TrajectoryKey, list[Annotation]]:
             f"{path}: holds no annotators' labels of {KIND}: name the folder with its folder "
             f"{CONFIG}, or choose --label-policy {POLICIES[0]}"
         )
-    opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
+    opinions: dict[TrajectoryKey, list[Label]] = defaultdict(list)
     for file in files:
         for row in read_rows(file, _BLIND):
             key = run_key(file.split, row["task_id"])
-            opinion = Annotation(
+            opinion = Label(
                 key=key,
                 raw_task_id=readable(str(row["task_id"])),
                 annotator=readable(str(row["annotator"])),
@@ -174,12 +174,12 @@ def _opinions(path: Path) -> dict[TrajectoryKey, list[Annotation]]:
     return opinions
 
 
-def _each(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> Iterator[Annotation]:
+def _each(opinions: Mapping[TrajectoryKey, Sequence[Label]]) -> Iterator[Label]:
     for several in opinions.values():
         yield from several
 
 
-def _majorities(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> Iterator[Annotation]:
+def _majorities(opinions: Mapping[TrajectoryKey, Sequence[Label]]) -> Iterator[Label]:
     for several in opinions.values():
         scores = [each.process_score for each in several if each.process_score is not None]
         yield several[0].model_copy(

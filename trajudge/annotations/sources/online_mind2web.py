@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
@@ -34,7 +34,7 @@ def detect(path: Path) -> bool:
     return path.name == FILE or (path / FILE).is_file()
 
 
-def load(path: Path) -> list[Annotation]:
+def load(path: Path) -> list[Label]:
     """Read every label of the file, or of ``human_label.json`` in a folder, in file order.
 
     Raises UserError if the file is missing or is not such a file.
@@ -53,7 +53,7 @@ def load(path: Path) -> list[Annotation]:
     return list(_annotations(file, rows))
 
 
-def _annotations(file: Path, rows: list[dict[str, str]]) -> Iterator[Annotation]:
+def _annotations(file: Path, rows: list[dict[str, str]]) -> Iterator[Label]:
     for number, row in enumerate(rows):
         task = row.get("task_id")
         if not task:
@@ -66,6 +66,4 @@ def _annotations(file: Path, rows: list[dict[str, str]]) -> Iterator[Annotation]
                     f"{file}: {column} of task {task} is {label!r}, not '0', '1' or '2'"
                 )
             key = TrajectoryKey(benchmark=KIND, agent=column.removesuffix(_SUFFIX), task_id=task)
-            yield Annotation(
-                key=key, raw_task_id=task, annotator=_ANNOTATOR, success=_SUCCESS[label]
-            )
+            yield Label(key=key, raw_task_id=task, annotator=_ANNOTATOR, success=_SUCCESS[label])

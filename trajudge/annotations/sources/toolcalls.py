@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.annotations.published import PublishedVerdict
 from trajudge.trajectories.loaders.toolcalls import FILE, tool_call_runs
 from trajudge.trajectories.loaders.toolcalls import detect as detect_runs
@@ -59,10 +59,10 @@ def detect(path: Path) -> bool:
     return detect_runs(path)
 
 
-def load(path: Path) -> list[Annotation]:
+def load(path: Path) -> list[Label]:
     """Read the label of every run that has one, in file order. Raises UserError."""
     return [
-        Annotation(
+        Label(
             key=key,
             raw_task_id=key.task_id,
             annotator=_ANNOTATOR,

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.eval.scoring.observations import Observations, answered, one_per_trajectory
-from trajudge.eval.scoring.records import Label
+from trajudge.eval.scoring.records import LabelName
 from trajudge.eval.sources import Source, judgments_of
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
@@ -35,7 +35,7 @@ class ReportedCase(NamedTuple):
 
     key: TrajectoryKey
     label: bool | None
-    annotation: Annotation | None
+    annotation: Label | None
     reward: float | None
     verdicts: tuple[CaseVerdict, ...]
 
@@ -47,7 +47,7 @@ class ReportedCase(NamedTuple):
 
 
 def chosen_cases(
-    source: Source, observed: Mapping[str, Observations], question: Label, count: int
+    source: Source, observed: Mapping[str, Observations], question: LabelName, count: int
 ) -> tuple[list[ReportedCase], int]:
     """Choose at most ``count`` trajectories: those that most judges wrongly accept first, then
     those that most wrongly reject, by key. Return them with the number of all that a judge got
@@ -87,7 +87,7 @@ def _verdicts(judgments: Sequence[Judgment]) -> dict[TrajectoryKey, list[Judgmen
 
 
 def _case(
-    key: TrajectoryKey, judgments: Sequence[Judgment], source: Source, question: Label
+    key: TrajectoryKey, judgments: Sequence[Judgment], source: Source, question: LabelName
 ) -> ReportedCase:
     annotation = source.labels.get(key)
     label = getattr(annotation, question, None)
@@ -95,7 +95,7 @@ def _case(
     return ReportedCase(key, label, annotation, source.rewards.get(key), verdicts)
 
 
-def _verdict(judgment: Judgment, label: bool | None, question: Label) -> CaseVerdict:
+def _verdict(judgment: Judgment, label: bool | None, question: LabelName) -> CaseVerdict:
     answer = getattr(judgment, question) if answered(judgment, question) else None
     reply = judgment.calls[-1].text if judgment.calls else ""
     return CaseVerdict(

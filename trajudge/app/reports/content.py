@@ -31,7 +31,7 @@ from trajudge.eval.score import (
     score_source,
     warn_of_unmatched_labels,
 )
-from trajudge.eval.scoring.records import Label, ScoreReport
+from trajudge.eval.scoring.records import LabelName, ScoreReport
 from trajudge.eval.sources import Source
 from trajudge.eval.store.task_goals import task_units
 from trajudge.trajectories.model import TrajectoryKey
@@ -55,7 +55,7 @@ class Content(NamedTuple):
     trajectory, ``left_out`` what was redacted."""
 
     scores: ScoreReport
-    question: Label
+    question: LabelName
     is_labelled: bool
     absent: list[str]
     judges: list[JudgeRow]

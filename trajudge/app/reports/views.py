@@ -15,7 +15,7 @@ from trajudge.eval.reporting.sentences import (
     rate_cell,
     shown_benchmarks,
 )
-from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Score, ScoreReport
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, LabelName, Score, ScoreReport
 from trajudge.eval.store.run_folder import read_manifest
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.sources import SourceCard, card_of_kind
@@ -60,7 +60,7 @@ class RunCard(NamedTuple):
     facts: list[tuple[str, str]]
 
 
-def judge_rows(scores: ScoreReport, label: Label) -> list[JudgeRow]:
+def judge_rows(scores: ScoreReport, label: LabelName) -> list[JudgeRow]:
     """Make a row a judge, best first, then the rule-based baseline and the trivial ones."""
     return [
         JudgeRow(
@@ -77,7 +77,7 @@ def judge_rows(scores: ScoreReport, label: Label) -> list[JudgeRow]:
     ]
 
 
-def overall_scores(scores: ScoreReport, label: Label) -> list[tuple[str, str, Score]]:
+def overall_scores(scores: ScoreReport, label: LabelName) -> list[tuple[str, str, Score]]:
     """List every evaluator with its kind and its score over all benchmarks."""
     return [
         (name, kind, places[OVERALL])
@@ -86,7 +86,7 @@ def overall_scores(scores: ScoreReport, label: Label) -> list[tuple[str, str, Sc
     ]
 
 
-def benchmark_table(scores: ScoreReport, label: Label) -> BenchmarkTable | None:
+def benchmark_table(scores: ScoreReport, label: LabelName) -> BenchmarkTable | None:
     """Set the precision on every benchmark beside each other; None where there is one alone."""
     names = [b for b in sorted(shown_benchmarks(scores)) if b != OVERALL]
     if len(names) < 2:
@@ -104,7 +104,7 @@ def _cell(score: Score | None) -> BenchmarkCell | None:
     return BenchmarkCell(interval_bar(score), precision_cell(score), f"{score.n:,}")
 
 
-def _evaluators(scores: ScoreReport, label: Label) -> dict[tuple[str, str], dict[str, Score]]:
+def _evaluators(scores: ScoreReport, label: LabelName) -> dict[tuple[str, str], dict[str, Score]]:
     """Map an evaluator's name and kind to its scores by benchmark: judges best first, the rule
     once where it is the same beside all judges."""
     order = {judge: place for place, judge in enumerate(ordered_judges(scores))}

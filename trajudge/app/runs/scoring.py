@@ -10,7 +10,7 @@ from trajudge.app.reports.views import overall_scores
 from trajudge.app.server.processes import in_process
 from trajudge.eval.process import question_of
 from trajudge.eval.score import observed_verdicts, read_sources, score_source
-from trajudge.eval.scoring.records import Label, ScoreReport
+from trajudge.eval.scoring.records import LabelName, ScoreReport
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.store.run_folder import JUDGMENTS
 from trajudge.util.machine import collection_paused
@@ -24,7 +24,7 @@ class ScoredRun(NamedTuple):
     judges by recall and precision, and by how their scores come true."""
 
     scores: ScoreReport
-    question: Label
+    question: LabelName
     has_labels: bool
     curve: list[CurvePoint]
 

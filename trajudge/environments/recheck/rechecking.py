@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.environments.model.binding import Infeasible
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
@@ -44,7 +44,7 @@ class ReverifiedRun(NamedTuple):
 
     folder: Path
     trajectory: Trajectory
-    recorded: Annotation | None
+    recorded: Label | None
     found: Labels | None
     claimed: Sequence[str] = COMPARED
 
@@ -136,7 +136,7 @@ def _goal(trajectory: Trajectory, facts: Mapping[str, Any], config: Config, file
         return run.goal
 
 
-def _runs(folder: Path) -> Iterator[tuple[Trajectory, Annotation | None, Facts | None]]:
+def _runs(folder: Path) -> Iterator[tuple[Trajectory, Label | None, Facts | None]]:
     facts = read_facts(folder)
     labels = {one.key: one for one in annotation_store.load(folder / LABELS)}
     for entry in store.read(folder):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Counts = Mapping[str, Mapping[str, int]]
 
 
-class Model(NamedTuple):
+class RecordedModel(NamedTuple):
     """A model that is recorded: how it is reached, what it sees, how often it tries a case."""
 
     handle: ModelHandle
@@ -61,7 +61,7 @@ class RecordingPlan(NamedTuple):
     cases: Path
     agents: Sequence[str]
     seed: int
-    model: Model | None = None
+    model: RecordedModel | None = None
     attempts: int = 1
     payloads: Path | None = None
     variants: Sequence[RunVariant] = ()
@@ -136,7 +136,7 @@ def _described(plan: RecordingPlan, names: Sequence[str], arm: FaultArm | None) 
 
 
 def _ask(
-    model: Model,
+    model: RecordedModel,
     jobs: Sequence[Job],
     keep: Callable[[Job, Recorded], None],
     *,

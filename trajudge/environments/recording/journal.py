@@ -19,7 +19,7 @@ import orjson
 from pydantic import ValidationError
 
 from trajudge.annotations import store as annotation_store
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Label
 from trajudge.environments.recording.episode import Recorded
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
@@ -188,8 +188,8 @@ def _placed(folder: Path, step: Step) -> Step:
     return step.model_copy(update={"observation": seen})
 
 
-def _annotation(entry: Mapping[str, Any]) -> Annotation:
-    return Annotation.model_validate(
+def _annotation(entry: Mapping[str, Any]) -> Label:
+    return Label.model_validate(
         {
             "key": entry["trajectory"]["key"],
             "raw_task_id": entry["trajectory"]["raw_task_id"],

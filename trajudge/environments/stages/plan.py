@@ -21,7 +21,7 @@ from trajudge.environments.stages.model import (
 from trajudge.environments.stages.wording import fault
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.engine.budget import BudgetSpent
-from trajudge.judges.model import Message, ModelClient, Reply, Text
+from trajudge.judges.model import Message, Model, Reply, Text
 from trajudge.prompts.render import load_prompt
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.validation import refused_value
@@ -44,7 +44,7 @@ class _Reply(BaseModel):
 
 
 async def plan(
-    specification: SuiteSpecification, rng: np.random.Generator, ask: ModelClient | None = None
+    specification: SuiteSpecification, rng: np.random.Generator, ask: Model | None = None
 ) -> GenerationPlan:
     """Return the scenarios in a drawn order, the applications in turn; with a model those that it
     chose (all where it chose none) and the wordings of its that keep to the rules. Raises UserError
@@ -87,7 +87,7 @@ def _known(apps: Sequence[str]) -> list[str]:
 
 
 async def _proposals(
-    specification: SuiteSpecification, app: App, scenarios: Sequence[Scenario], ask: ModelClient
+    specification: SuiteSpecification, app: App, scenarios: Sequence[Scenario], ask: Model
 ) -> tuple[dict[str, tuple[str, ...]], list[Proposal]]:
     """Return the wordings by scenario that the model chose, and what of its reply was dropped."""
     try:

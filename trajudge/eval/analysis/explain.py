@@ -14,7 +14,7 @@ from trajudge.eval.analysis.mismatches import Explanation, Mismatch
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.calls.handle import ModelHandle
 from trajudge.judges.engine.budget import BudgetSpent
-from trajudge.judges.model import Message, ModelClient, Text
+from trajudge.judges.model import Message, Model, Text
 from trajudge.prompts.render import load_prompt
 from trajudge.util.tables import Table
 
@@ -51,7 +51,7 @@ def explain(cases: Sequence[Mismatch], handle: ModelHandle) -> list[Mismatch]:
     return asyncio.run(run())
 
 
-async def explain_one(case: Mismatch, ask: ModelClient, model: str) -> Mismatch:
+async def explain_one(case: Mismatch, ask: Model, model: str) -> Mismatch:
     """Add an explanation to the case; a failed call or an unreadable reply leaves the kind open."""
     try:
         reply = await ask(messages(case), stage="mismatch")

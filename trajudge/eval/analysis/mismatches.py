@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from trajudge.annotations.model import Annotation, Labels
+from trajudge.annotations.model import Label, Labels
 from trajudge.eval.scoring.observations import answered, one_per_trajectory
 from trajudge.eval.store.inputs import open_spec
 from trajudge.judges.model import Judgment
@@ -52,7 +52,7 @@ class Mismatch(Record):
     verdict: bool
     score: float | None
     reasoning: str
-    expert: Annotation
+    expert: Label
     explanation: Explanation | None = None
 
 
@@ -109,7 +109,7 @@ def _trajectories(
     return trajectories
 
 
-def _mismatch(judgment: Judgment, expert: Annotation, trajectory: Trajectory) -> Mismatch:
+def _mismatch(judgment: Judgment, expert: Label, trajectory: Trajectory) -> Mismatch:
     last = trajectory.steps[-LAST_STEPS:]
     text = judgment.calls[-1].text if judgment.calls else ""
     return Mismatch(

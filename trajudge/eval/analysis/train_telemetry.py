@@ -1,4 +1,4 @@
-"""``trajudge run telemetry``: train the telemetry judge, and score it on tasks that it did not see.
+"""``trajudge judges train``: train the telemetry judge, and score it on tasks that it did not see.
 
 The score is of cross-fitted verdicts: every labelled run is judged by a model that was trained on
 other tasks, threshold included.
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.annotations import Annotation, primary_labels
+from trajudge.annotations import Label, primary_labels
 from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.scoring.compute import score
@@ -51,7 +51,7 @@ class FeatureTable:
     rows: NDArray[np.float64]
     labels: NDArray[np.bool_]
     groups: NDArray[np.str_]
-    annotations: dict[TrajectoryKey, Annotation]
+    annotations: dict[TrajectoryKey, Label]
     rewards: dict[TrajectoryKey, float | None]
 
 
@@ -80,7 +80,7 @@ def _read(source: DataSource, config: TelemetryConfig) -> FeatureTable:
     """Read every run of the split that has an action and a label. Raises UserError if there are too
     few."""
     labels = primary_labels(source.annotations)
-    refuse_unequal(labels, "trajudge run telemetry")
+    refuse_unequal(labels, "trajudge judges train")
     runs: dict[TrajectoryKey, Trajectory] = {}
     for run in open_source(open_spec(source.spec), labels.__contains__, NO_NEEDS):
         if not isinstance(run, Trajectory) or not any(step.action for step in run.steps):
@@ -90,13 +90,14 @@ def _read(source: DataSource, config: TelemetryConfig) -> FeatureTable:
             runs[run.key] = run
     success = np.array([bool(labels[key].success) for key in runs])
     groups = np.array([f"{key.benchmark}/{family_of(key)}" for key in runs])
+    than = f" than {config.annotations}" if config.annotations else ""
     for kind, name in ((True, "successful"), (False, "unsuccessful")):
         tasks = len(set(groups[success == kind])) if runs else 0
         if tasks < 2 * config.folds:
             raise UserError(
                 f"{source.spec}: {tasks} tasks with a run that has an action and is labelled "
                 f"{name} are too few to train on in {config.folds} folds: name more --data, other "
-                "--annotations, or fewer --folds"
+                f"--annotations{than}, or fewer --folds"
             )
     return FeatureTable(
         rows=np.array([features(run) for run in runs.values()]),

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from trajudge.annotations import parse_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
-from trajudge.annotations.model import Annotation, Role, opinions_by_trajectory
+from trajudge.annotations.model import Label, Role, opinions_by_trajectory
 from trajudge.annotations.queue import QUESTIONS, LabelQueue, QueueItem
 from trajudge.annotations.queue_files import queue_annotations
 from trajudge.eval.reporting.sentences import UNDEFINED, benchmark_name, percent
@@ -63,7 +63,7 @@ class LabelAgreement(Record):
     no_interval: dict[Coefficient, str] = Field(default_factory=dict)
 
 
-def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
+def label_agreements(annotations: Iterable[Label]) -> list[LabelAgreement]:
     """Measure agreement label by label, over all benchmarks and, where there are several, in each.
 
     The primary opinion comes first, the others in the order given; what was adjudicated is no
@@ -87,7 +87,7 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
 
 
 def measure_agreement(
-    annotations: Sequence[Annotation], goals: TaskGoals, task_id: TaskId
+    annotations: Sequence[Label], goals: TaskGoals, task_id: TaskId
 ) -> tuple[list[LabelAgreement], str]:
     """Measure agreement with the tasks that ``task_id`` (``--task-id``) asks for, and the warning
     that task ids share goals, "" without one. Raises UserError as ``label_agreements``, and for
@@ -115,12 +115,12 @@ def annotation_goals(spec: str) -> TaskGoals:
     return read_goals(path if path.is_dir() else path.parent)
 
 
-def _in_order(opinions: Sequence[Annotation]) -> list[Annotation]:
+def _in_order(opinions: Sequence[Label]) -> list[Label]:
     return sorted(opinions, key=lambda annotation: annotation.role is not Role.PRIMARY)
 
 
 def _agreement(
-    label: AnnotatedLabel, group: str, opinions: dict[TrajectoryKey, list[Annotation]]
+    label: AnnotatedLabel, group: str, opinions: dict[TrajectoryKey, list[Label]]
 ) -> LabelAgreement:
     chosen = {k: several for k, several in opinions.items() if group in (OVERALL, benchmark_of(k))}
     table = np.full((max(map(len, chosen.values())), len(chosen)), _NOTHING)
@@ -256,15 +256,15 @@ def queue_quality(queue: LabelQueue) -> QueueQuality:
     )
 
 
-def _opinions(annotations: Sequence[Annotation]) -> Mapping[TrajectoryKey, list[Annotation]]:
-    opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
+def _opinions(annotations: Sequence[Label]) -> Mapping[TrajectoryKey, list[Label]]:
+    opinions: dict[TrajectoryKey, list[Label]] = defaultdict(list)
     for annotation in annotations:
         if annotation.role != "adjudicated":
             opinions[annotation.key].append(annotation)
     return opinions
 
 
-def _confusion(annotations: Sequence[Annotation]) -> SuccessConfusion:
+def _confusion(annotations: Sequence[Label]) -> SuccessConfusion:
     counts: Counter[tuple[bool | None, bool | None]] = Counter()
     for several in _opinions(annotations).values():
         if len(several) > 1:
@@ -275,7 +275,7 @@ def _confusion(annotations: Sequence[Annotation]) -> SuccessConfusion:
     return SuccessConfusion(both, first, second, neither, unsure)
 
 
-def _pairs(annotations: Sequence[Annotation]) -> list[AnnotatorPair]:
+def _pairs(annotations: Sequence[Label]) -> list[AnnotatorPair]:
     both: Counter[tuple[str, str]] = Counter()
     alike: Counter[tuple[str, str]] = Counter()
     for several in _opinions(annotations).values():

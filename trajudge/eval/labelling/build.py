@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trajudge.annotations import open_labels
-from trajudge.annotations.model import Annotation, Labels, SampleFrame
+from trajudge.annotations.model import Label, Labels, SampleFrame
 from trajudge.annotations.queue import QUESTIONS, QueueItem, QueueSettings, create_queue
 from trajudge.eval.labelling.designs import (
     double_readings,
@@ -290,7 +290,7 @@ def _hidden_checks(config: BuildConfig, drawn: int) -> int:
     return 0 if config.gold is None else round(config.gold_share * drawn)
 
 
-def _gold(config: BuildConfig, frame: Frame, drawn: Ints) -> dict[Any, Annotation]:
+def _gold(config: BuildConfig, frame: Frame, drawn: Ints) -> dict[Any, Label]:
     """Choose the hidden checks among trajectories with known labels that were not drawn. Raises
     UserError where there would be none."""
     if config.gold is None:

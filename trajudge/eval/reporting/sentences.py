@@ -23,7 +23,7 @@ from trajudge.eval.scoring.records import (
     EqualRecall,
     EstimatedRate,
     JudgeUsage,
-    Label,
+    LabelName,
     Limits,
     Ranking,
     Score,
@@ -147,7 +147,7 @@ _UNLABELLED_JUDGES = 12
 
 def finding(
     scores: ScoreReport,
-    label: Label | None,
+    label: LabelName | None,
     *,
     option: str = LABELS_OPTION,
     most: int | None = None,
@@ -243,7 +243,7 @@ def _only(benchmarks: set[str]) -> str:
     return benchmark_name(next(iter(benchmarks)))
 
 
-def _one_judge(scores: ScoreReport, label: Label) -> str:
+def _one_judge(scores: ScoreReport, label: LabelName) -> str:
     by_baseline = {s.baseline: s for s in score_rows(scores, label, OVERALL)}
     name = LABEL_TITLES[label]
     if False not in by_baseline:
@@ -266,7 +266,9 @@ def _one_judge(scores: ScoreReport, label: Label) -> str:
     return line
 
 
-def ranking_sentences(comparison: Comparison, label: Label, most: int | None = None) -> list[str]:
+def ranking_sentences(
+    comparison: Comparison, label: LabelName, most: int | None = None
+) -> list[str]:
     """Write the order by precision, where the judges were compared, and which of them differ; of
     more than ``most`` names the first."""
     for ranking in comparison.rankings:
@@ -313,7 +315,7 @@ def ordered_judges(scores: ScoreReport) -> list[str]:
     return names
 
 
-def score_rows(scores: ScoreReport, label: Label, benchmark: str) -> list[Score]:
+def score_rows(scores: ScoreReport, label: LabelName, benchmark: str) -> list[Score]:
     """Select every evaluator's score on one benchmark, agents together."""
     return [
         s
@@ -631,7 +633,7 @@ def _missing(score: Score, scores: ScoreReport) -> str:
 
 def _precision_without_interval(scores: ScoreReport, most: int | None) -> list[str]:
     """One warning per label and reason, with the benchmarks and, where they differ, whose."""
-    shown, missing = shown_benchmarks(scores), dict[tuple[Label, str], dict[str, list[str]]]()
+    shown, missing = shown_benchmarks(scores), dict[tuple[LabelName, str], dict[str, list[str]]]()
     for s in scores.scores:
         if s.benchmark in shown and "precision" in s.no_interval and s.agent == ALL_AGENTS:
             places = missing.setdefault((s.label, s.no_interval["precision"]), {})
@@ -675,7 +677,7 @@ def shown_benchmarks(scores: ScoreReport) -> set[str]:
 def _few_positives(scores: ScoreReport, most: int | None = None, *, by_agent: bool) -> list[str]:
     """Warn once per label of the benchmarks with too few positives, ``by_agent`` of each agent's
     too; judges are named where not all were scored on the same trajectories."""
-    few: dict[Label, dict[str, dict[str, int]]] = {}
+    few: dict[LabelName, dict[str, dict[str, int]]] = {}
     shown = shown_benchmarks(scores)
     for score in scores.scores:
         low = score.positives < FEW_POSITIVES and score.benchmark in shown

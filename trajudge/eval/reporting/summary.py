@@ -30,7 +30,7 @@ from trajudge.eval.scoring.records import (
     LABEL_TITLES,
     LABELS,
     OVERALL,
-    Label,
+    LabelName,
     Score,
     ScoreReport,
 )
@@ -144,13 +144,13 @@ def _faults(scores: ScoreReport, width: int, full: str) -> list[str]:
     return lines
 
 
-def _label(scores: ScoreReport) -> Label | None:
+def _label(scores: ScoreReport) -> LabelName | None:
     """Success, or the first label that experts gave, None without labels."""
     labelled = {s.label for s in scores.scores if is_labelled(s)}
     return next((label for label in LABELS if label in labelled), None)
 
 
-def _groups(scores: ScoreReport, label: Label) -> list[BenchmarkRows]:
+def _groups(scores: ScoreReport, label: LabelName) -> list[BenchmarkRows]:
     """Overall first, then each benchmark; an equal baseline of several judges stands once. Who
     accepted nothing, or failed, is listed after those of whom there is something to say."""
     order = {judge: at for at, judge in enumerate(ordered_judges(scores))}
@@ -178,7 +178,7 @@ def _parts(scores: Sequence[Score]) -> tuple[list[tuple[str, ...]], ...]:
     return (*has_precision, empty)
 
 
-def _trivial(scores: ScoreReport, label: Label, benchmark: str) -> list[tuple[str, ...]]:
+def _trivial(scores: ScoreReport, label: LabelName, benchmark: str) -> list[tuple[str, ...]]:
     """Make the rows of the trivial baselines, which stand in the first group alone."""
     place = (label, benchmark, ALL_AGENTS)
     baselines = (s for s in scores.baselines if (s.label, s.benchmark, s.agent) == place)
@@ -189,7 +189,9 @@ def _figures(score: Score) -> tuple[str, ...]:
     return (precision_cell(score), percent(score.recall), percent(score.f1), str(score.n))
 
 
-def _table(scores: ScoreReport, label: Label | None, width: int, room: int, full: str) -> list[str]:
+def _table(
+    scores: ScoreReport, label: LabelName | None, width: int, room: int, full: str
+) -> list[str]:
     """Lay out the table in ``room`` lines: the overall rows, then the benchmarks that fit."""
     groups = _groups(scores, label) if label else []
     rows: list[tuple[str, ...]] = []
@@ -222,7 +224,7 @@ def _named(benchmark: str, rows: Sequence[tuple[str, ...]]) -> list[tuple[str, .
     return [("" if at else benchmark_name(benchmark), *row) for at, row in enumerate(rows)]
 
 
-def _other_labels(scores: ScoreReport, label: Label | None, width: int) -> list[str]:
+def _other_labels(scores: ScoreReport, label: LabelName | None, width: int) -> list[str]:
     """One judge's overall rates on what else experts labelled."""
     if len(ordered_judges(scores)) > 1:
         return []

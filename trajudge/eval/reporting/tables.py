@@ -43,7 +43,7 @@ from trajudge.eval.scoring.records import (
     FaultRate,
     FaultScore,
     JudgeUsage,
-    Label,
+    LabelName,
     McNemarResult,
     MetricDifference,
     Ranking,
@@ -198,7 +198,7 @@ def comparison_screen(comparison: Comparison, warnings: Sequence[str], *, option
     return first_screen(above, tables, warnings=warnings, rest=_REST, more="to_frame()")
 
 
-def _sentences(comparison: Comparison, first: Label, most: int | None) -> list[str]:
+def _sentences(comparison: Comparison, first: LabelName, most: int | None) -> list[str]:
     """Write the order by every label, with at most so many names; ``first`` needs no name."""
     return [
         line if label == first else f"{LABEL_TITLES[label]}: {line[0].lower()}{line[1:]}"
@@ -207,7 +207,7 @@ def _sentences(comparison: Comparison, first: Label, most: int | None) -> list[s
     ]
 
 
-def _is_whole(one: MetricDifference | McNemarResult | Ranking, label: Label) -> bool:
+def _is_whole(one: MetricDifference | McNemarResult | Ranking, label: LabelName) -> bool:
     return (one.benchmark, one.label) == (OVERALL, label)
 
 
@@ -242,13 +242,13 @@ def fault_tables(scores: Sequence[FaultScore], *, short: bool = False) -> list[T
     return [table_of("Faults" if short else "Faults [95 %]", columns, scores)]
 
 
-def _shown(benchmark: str, label: Label, comparison: Comparison, apart: bool) -> bool:
+def _shown(benchmark: str, label: LabelName, comparison: Comparison, apart: bool) -> bool:
     first = comparison.rankings[0]
     few = len(first.judges) <= _FEW_JUDGES
     return apart or few or (benchmark, label) == (first.benchmark, first.label)
 
 
-def _where(benchmark: str, label: Label) -> str:
+def _where(benchmark: str, label: LabelName) -> str:
     place = "" if benchmark == OVERALL else f", {benchmark_name(benchmark)}"
     return f", {LABEL_TITLES[label].lower()}{place}"
 
@@ -302,7 +302,7 @@ def agents(scores: ScoreReport, width: int) -> list[str]:
     return [*columns(table.head, table.rows, width, names=table.names), *more]
 
 
-def _first_label(scores: Iterable[Score]) -> Label:
+def _first_label(scores: Iterable[Score]) -> LabelName:
     """Success, or the process where that alone is scored."""
     return "success" if any(s.label == "success" for s in scores) else "process"
 
@@ -387,7 +387,7 @@ def category(judge: str, representations: Mapping[str, Representation]) -> str:
 
 _RATES = ("precision [95 %]", "recall", "F1")
 
-_LABELS: tuple[Label, ...] = ("success", "side_effect", "repetition")  # what the paper asks
+_LABELS: tuple[LabelName, ...] = ("success", "side_effect", "repetition")  # what the paper asks
 
 _LABEL_HEAD = tuple(f"{LABEL_TITLES[label].lower()} {rate}" for label in _LABELS for rate in _RATES)
 

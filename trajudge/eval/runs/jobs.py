@@ -25,7 +25,7 @@ from trajudge.eval.runs.plan import RunPlan, strict_stop
 from trajudge.eval.store.labels import RewardColumns, Rewards, RunRewards
 from trajudge.eval.store.table import (
     STATUS_CODE,
-    JudgmentColumns,
+    JudgmentTable,
     KeyColumns,
     KeyPlaces,
     joined,
@@ -121,7 +121,7 @@ def without_unreached(rewards: Rewards, judged: KeyColumns) -> Rewards:
     return RunRewards(RewardColumns(known.keys.at(reached), known.reward[reached]))
 
 
-def jobs_done(plan: RunPlan, judgments: JudgmentColumns) -> Bools:
+def jobs_done(plan: RunPlan, judgments: JudgmentTable) -> Bools:
     """Tell which of the samples of the plan's keys need not be judged again, (K, samples).
     ``--strict`` reads what was skipped again, which may still be unreadable."""
     row = places_among(judgments.keys, plan.keys)

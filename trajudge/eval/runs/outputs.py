@@ -19,7 +19,7 @@ from trajudge.eval.scoring.records import Missing, ScoreReport, UnattributedCost
 from trajudge.eval.sources import policy_name, recorded_policies
 from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import COST, writing
-from trajudge.eval.store.table import STATUS_CODE, RunJudgments
+from trajudge.eval.store.table import STATUS_CODE, JudgmentTable
 from trajudge.eval.store.task_goals import read_goals
 from trajudge.judges.calls.handle import guesses
 from trajudge.judges.model import Judgment, Status
@@ -71,9 +71,9 @@ def write_scores(folder: Path, scores: ScoreReport, annotations: str | None) -> 
     return scores
 
 
-def failures(judgments: RunJudgments) -> int:
+def failures(judgments: JudgmentTable) -> int:
     """Count the judgments that failed."""
-    return int((~judgments.columns.ok()).sum())
+    return int((~judgments.ok()).sum())
 
 
 def are_too_many(failed: int, plan: RunPlan) -> bool:
@@ -82,7 +82,7 @@ def are_too_many(failed: int, plan: RunPlan) -> bool:
     return failed > (allowed * plan.total if isinstance(allowed, float) else allowed)
 
 
-def notes_of(plan: RunPlan, judgments: RunJudgments, stopped: Exception | None) -> Iterator[str]:
+def notes_of(plan: RunPlan, judgments: JudgmentTable, stopped: Exception | None) -> Iterator[str]:
     """Say where the run is, and why it is not whole."""
     yield f"the run is in {plan.folder}"
     failed, total = failures(judgments), plan.total
@@ -95,9 +95,9 @@ def notes_of(plan: RunPlan, judgments: RunJudgments, stopped: Exception | None) 
         )
 
 
-def _remedy(failed: int, judgments: RunJudgments) -> str:
+def _remedy(failed: int, judgments: JudgmentTable) -> str:
     """Say what makes verdicts of failed judgments; of a skipped one only other data does."""
-    skipped = int((judgments.columns.status == STATUS_CODE[Status.SKIPPED]).sum())
+    skipped = int((judgments.status == STATUS_CODE[Status.SKIPPED]).sum())
     if not skipped:
         return "--retry-failed asks for them again"
     data = "the data lacks what the judge needs: mend it, then start again with --retry-failed"
@@ -107,7 +107,7 @@ def _remedy(failed: int, judgments: RunJudgments) -> str:
     return f"{again}; {skipped:,} were skipped, {data}"
 
 
-def warnings_of(plan: RunPlan, report: LoadReport, judgments: RunJudgments) -> Iterator[str]:
+def warnings_of(plan: RunPlan, report: LoadReport, judgments: JudgmentTable) -> Iterator[str]:
     """Say which answers were not sent, what could not be read, file by file, and why judgments
     failed, once per status."""
     if report.unsent:
@@ -117,7 +117,7 @@ def warnings_of(plan: RunPlan, report: LoadReport, judgments: RunJudgments) -> I
     yield from guesses(plan.manifest.windows)
     for key in report.repeated:
         yield f"{key} comes twice in the data: the first one counts"
-    failed = [*judgments.at(~judgments.columns.ok())]
+    failed = [*judgments.at(~judgments.ok())]
     for status in Status:
         why = [j.detail for j in failed if j.status is status and j.detail not in named]
         if why:
@@ -135,7 +135,7 @@ def _unsent_answers(options: Mapping[str, str], count: int) -> Iterator[str]:
         yield f"{judges}: not sent the answer of {runs}, which is no action; {option} sends it"
 
 
-def _without_votes(members: Sequence[str], judgments: RunJudgments) -> Iterator[str]:
+def _without_votes(members: Sequence[str], judgments: JudgmentTable) -> Iterator[str]:
     """Name the members of a panel that did not vote wherever it came to a verdict: the others'
     ties, too, are then its verdicts."""
     decided, votes = 0, Counter[str]()

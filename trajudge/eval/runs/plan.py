@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from trajudge.annotations import Annotation, Labels
+from trajudge.annotations import Label, Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.runs.settings import (
     OF_ANSWERS,
@@ -462,7 +462,7 @@ class RunPlan:
         return {key: self.known[key] for key in self.keys if key in self.known}
 
     @property
-    def annotations(self) -> Iterable[Annotation] | RunLabels:
+    def annotations(self) -> Iterable[Label] | RunLabels:
         """The labels by themselves."""
         return self.labels if isinstance(self.labels, RunLabels) else self.labels.values()
 

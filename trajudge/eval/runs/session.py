@@ -52,7 +52,7 @@ from trajudge.eval.store.run_folder import (
     write_rewards,
     write_unreadable,
 )
-from trajudge.eval.store.table import PAYMENTS, RunJudgments
+from trajudge.eval.store.table import PAYMENTS, JudgmentTable
 from trajudge.eval.store.task_goals import write_goals
 from trajudge.judges.calls.handle import ModelHandle
 from trajudge.judges.engine import Engine, Engines, Payments
@@ -79,7 +79,7 @@ class RunResult(NamedTuple):
 
     plan: RunPlan
     code: int
-    judgments: RunJudgments
+    judgments: JudgmentTable
     rewards: Rewards
     scores: ScoreReport
     warnings: tuple[str, ...]
@@ -128,9 +128,7 @@ class RunSession:
 
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
-        unattributed = unattributed_cost(
-            self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting
-        )
+        unattributed = unattributed_cost(self.plan.folder / PAYMENTS, judgments.calls, self.waiting)
         scores = await asyncio.to_thread(write_results, self.plan, judgments, rewards, unattributed)
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.plan, judgments, self.stop.reason))
@@ -145,7 +143,7 @@ class RunSession:
             spent=self.spent,
         )
 
-    async def _judged(self) -> tuple[RunJudgments, Rewards]:
+    async def _judged(self) -> tuple[JudgmentTable, Rewards]:
         """Judge what is left, and write everything but the results."""
         plan = self.plan
         sent = merged(earlier_sent(plan.folder))
@@ -155,7 +153,7 @@ class RunSession:
         written = read_rewards(plan.folder) if (plan.folder / REWARDS).is_file() else None
         with JudgmentJournal(plan.folder) as journal:
             if written is not None:
-                judged = journal.judgments().columns.keys
+                judged = journal.judgments().keys
                 self.report.earlier = without_unreached(written, judged)
             is_whole = False
             try:
@@ -164,7 +162,7 @@ class RunSession:
             finally:
                 rewards = self._rewards()
                 if not is_whole:
-                    rewards = with_unreached(rewards, plan.keys, journal.judgments().columns.keys)
+                    rewards = with_unreached(rewards, plan.keys, journal.judgments().keys)
                 if rewards is not written:
                     write_rewards(plan.folder, rewards)
                 write_goals(plan.folder, *self.report.goals(plan.keys))
@@ -182,15 +180,15 @@ class RunSession:
         samples, retry_failed = plan.run.samples, plan.run.retry_failed
         earlier = journal.judgments()
         self.journal = journal
-        self.done = jobs_done(plan, earlier.columns)
+        self.done = jobs_done(plan, earlier)
         if self.is_limited:
             self.spent = spent_in(plan.folder, earlier)
-        ok = earlier.columns.ok()
+        ok = earlier.ok()
         if retry_failed:
             self.refresh = {(j.key, j.sample): to_refresh(j) for j in earlier.at(~ok)}
         self.before = int(self.done.sum())
         # Of those that ended well none is made again.
-        self.failed_before = self.before - int((ok & (earlier.columns.sample < samples)).sum())
+        self.failed_before = self.before - int((ok & (earlier.sample < samples)).sum())
         payments = Payments(plan.folder / PAYMENTS)
         spent = dollars_in_all([*self.elsewhere, self.spent])
         engines = self._open_engines(self.model, spent, payments) if self.model else None
@@ -246,7 +244,7 @@ class RunSession:
             ask = self.model.ask(engines, job.draw, refresh=refresh, since=self.begun)
         return await judge_job(self.plan, job, ask)
 
-    def _code(self, judgments: RunJudgments) -> int:
+    def _code(self, judgments: JudgmentTable) -> int:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
         return FAILURES if are_too_many(failures(judgments), self.plan) else OK

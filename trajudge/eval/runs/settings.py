@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from trajudge.eval.settings import LabelsBy, Split
+from trajudge.annotations import LabelsBy
+from trajudge.eval.settings import Split
 from trajudge.judges.calls.settings import PARAMETERS, CallConfig
 from trajudge.util.commands import MOST_SAMPLES
 from trajudge.util.files import check_folder

@@ -28,7 +28,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     RULE_BASED,
     Comparison,
-    Label,
+    LabelName,
     McNemarResult,
     MetricDifference,
     Missing,
@@ -89,7 +89,7 @@ def compare(
 
 def _compared(
     predictions: Mapping[str, Predictions], missing: Missing, compared: Compared | None
-) -> Iterator[tuple[str, Label, dict[str, Observations]]]:
+) -> Iterator[tuple[str, LabelName, dict[str, Observations]]]:
     """Yield benchmark, label and the judges' observations, the whole first, label by label; where
     two judges or more were asked on labelled trajectories."""
     if compared is None or len(predictions) < 2:
@@ -132,7 +132,7 @@ def against_baseline(
 
 
 def _differences(
-    pairs: Sequence[JudgePair], benchmark: str, label: Label
+    pairs: Sequence[JudgePair], benchmark: str, label: LabelName
 ) -> list[MetricDifference]:
     """Test every pair in every compared metric, metric by metric, with Holm's correction over the
     pairs. Pairs on the same trajectories are computed together."""
@@ -239,7 +239,7 @@ class PairedCounts(NamedTuple):
 
 
 def compared_observations(
-    predictions: Predictions, label: Label, missing: Missing, members: Bools | None = None
+    predictions: Predictions, label: LabelName, missing: Missing, members: Bools | None = None
 ) -> Observations:
     """Observe a judge that is held against others, of the trajectories ``members`` (T,) of its
     reference, all without it: a failed judgment counts as ``missing`` says, or is left out."""
@@ -279,7 +279,7 @@ def paired_counts(first: Observations, second: Observations) -> PairedCounts:
 
 
 def _mcnemar_results(
-    pairs: Sequence[JudgePair], benchmark: str, label: Label
+    pairs: Sequence[JudgePair], benchmark: str, label: LabelName
 ) -> list[McNemarResult]:
     """Test who is right more often; without a trajectory nothing tells the two apart."""
     tests: list[dict[str, Any]] = [{} for _ in pairs]
@@ -325,7 +325,7 @@ def _mcnemar_results(
 
 def _rankings(
     benchmark: str,
-    label: Label,
+    label: LabelName,
     judges: Mapping[str, Observations],
     differences: Sequence[MetricDifference],
 ) -> Iterator[Ranking]:

@@ -47,9 +47,8 @@ from trajudge.eval.store.table import (
     STATUSES,
     UNKNOWN,
     Codes,
-    JudgmentColumns,
+    JudgmentTable,
     KeyColumns,
-    columns_of,
     distinct,
 )
 from trajudge.judges.model import Judgment
@@ -149,7 +148,7 @@ def _read_judges(
     missing: Missing,
     training: Mapping[str, Collection[TrajectoryKey]] | None,
 ) -> tuple[list[_Judge], ReferenceLabels]:
-    columns = columns_of(judgments)
+    columns = JudgmentTable.of(judgments)
     reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), RewardColumns.of(rewards))
     if reference.is_weighted and missing == "agentrewardbench":
         raise UserError(
@@ -163,7 +162,7 @@ def _read_judges(
     return judges, reference
 
 
-def by_judge(judgments: JudgmentColumns) -> Iterator[tuple[str, Bools]]:
+def by_judge(judgments: JudgmentTable) -> Iterator[tuple[str, Bools]]:
     """Yield which judgments are a judge's, judges by name."""
     for name in sorted(judgments.judges):
         mine = judgments.judge == judgments.judges.index(name)
@@ -188,7 +187,7 @@ class _Judge:
     def of(
         cls,
         name: str,
-        judgments: JudgmentColumns,
+        judgments: JudgmentTable,
         index: Codes,
         reference: ReferenceLabels,
         training: Mapping[str, Collection[TrajectoryKey]],
@@ -374,14 +373,14 @@ def _measure_scores(observations: Observations, fields: dict[str, Any]) -> dict[
     return metrics
 
 
-def stability_notes(judgments: JudgmentColumns, trajectories: int) -> list[str]:
+def stability_notes(judgments: JudgmentTable, trajectories: int) -> list[str]:
     """Sentences about one judge of so many trajectories for the notes below the tables."""
     several = len(judgments) > trajectories
     samples = [*_flips(judgments), *_failed_samples(judgments)] if several else []
     return [*samples, *_cascade(judgments)]
 
 
-def flip_rate(judgments: JudgmentColumns) -> tuple[int, int]:
+def flip_rate(judgments: JudgmentTable) -> tuple[int, int]:
     """(trajectories whose samples disagree on success, trajectories with two verdicts or more);
     failed samples are left out."""
     success = judgments.verdict("success")
@@ -393,7 +392,7 @@ def flip_rate(judgments: JudgmentColumns) -> tuple[int, int]:
     return int(flipped.sum()), int((verdicts > 1).sum())
 
 
-def repeated_note(judgments: JudgmentColumns, last: Ints) -> str:
+def repeated_note(judgments: JudgmentTable, last: Ints) -> str:
     """Say how many judgments come more than once, of which ``last`` are the rows that count, and
     how many with another verdict; a failed one that was asked for again contradicts nothing."""
     places = distinct(judgments.keys)[1]
@@ -411,7 +410,7 @@ def repeated_note(judgments: JudgmentColumns, last: Ints) -> str:
     )
 
 
-def _flips(judgments: JudgmentColumns) -> list[str]:
+def _flips(judgments: JudgmentTable) -> list[str]:
     flipped, repeated = flip_rate(judgments)
     if not repeated:
         return []
@@ -422,7 +421,7 @@ def _flips(judgments: JudgmentColumns) -> list[str]:
     ]
 
 
-def _failed_samples(judgments: JudgmentColumns) -> list[str]:
+def _failed_samples(judgments: JudgmentTable) -> list[str]:
     """Those beside which another sample decides: coverage counts trajectories alone."""
     known, place = distinct(judgments.keys)
     ok = judgments.ok()
@@ -438,7 +437,7 @@ def _failed_samples(judgments: JudgmentColumns) -> list[str]:
     ]
 
 
-def _cascade(judgments: JudgmentColumns) -> list[str]:
+def _cascade(judgments: JudgmentTable) -> list[str]:
     """Asked and spared; what was spared is priced by the mean of what was asked."""
     settled = ~np.isnan(judgments.second_asked)
     if not settled.any():
@@ -460,5 +459,5 @@ def _cascade(judgments: JudgmentColumns) -> list[str]:
     return [line]
 
 
-def _name(judgments: JudgmentColumns) -> str:
+def _name(judgments: JudgmentTable) -> str:
     return judgments.judges[int(judgments.judge[0])]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
-from trajudge.eval.scoring.records import ALL_AGENTS, LABELS, OVERALL, Label, Missing
+from trajudge.eval.scoring.records import ALL_AGENTS, LABELS, OVERALL, LabelName, Missing
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.table import (
     STATUS_CODE,
@@ -22,7 +22,7 @@ from trajudge.eval.store.table import (
     UNKNOWN,
     VERDICTS,
     Codes,
-    JudgmentColumns,
+    JudgmentTable,
     KeyColumns,
     distinct,
     joined,
@@ -58,7 +58,7 @@ class ReferenceLabels:
     agent: Codes
     task: Codes
     annotated: Bools
-    labels: Mapping[Label, NDArray[np.int8]]
+    labels: Mapping[LabelName, NDArray[np.int8]]
     reward: Floats
     in_run: Bools
     judged: Codes
@@ -272,13 +272,13 @@ class Predictions:
     index: Codes
     status: NDArray[np.int8]
     rung: NDArray[np.int8]
-    values: Mapping[Label, NDArray[np.int8]]
+    values: Mapping[LabelName, NDArray[np.int8]]
     scores: Floats
 
     @classmethod
     def of(
         cls,
-        judgments: JudgmentColumns,
+        judgments: JudgmentTable,
         reference: ReferenceLabels,
         index: Codes | None = None,
     ) -> Predictions:
@@ -302,17 +302,17 @@ class Predictions:
             scores=scores,
         )
 
-    def labels(self) -> list[Label]:
+    def labels(self) -> list[LabelName]:
         """List success, and what this judge answered at least once."""
         return [
             label for label in LABELS if label == "success" or (self.values[label] != UNKNOWN).any()
         ]
 
-    def answered(self, label: Label) -> Bools:
+    def answered(self, label: LabelName) -> Bools:
         """Tell which judgments ended well and gave this label, (N,)."""
         return np.asarray((self.status == STATUS_CODE[Status.OK]) & (self.values[label] != UNKNOWN))
 
-    def observe(self, label: Label, missing: Missing) -> Observations:
+    def observe(self, label: LabelName, missing: Missing) -> Observations:
         """Set the predictions beside the expert's labels; unsure ones are left out."""
         expert = self.reference.labels[label][self.index]
         known = np.flatnonzero(expert != UNKNOWN)
@@ -337,7 +337,7 @@ class Predictions:
         return len(self.index)
 
 
-def answered(judgment: Judgment, label: Label) -> bool:
+def answered(judgment: Judgment, label: LabelName) -> bool:
     """Tell whether the judge gave this label."""
     return judgment.status is Status.OK and getattr(judgment, label) is not None
 
@@ -372,7 +372,7 @@ def _majority(samples: Sequence[Judgment]) -> Judgment:
 
 
 def _closest(
-    answers: Sequence[Judgment], merged: Mapping[str, object], labels: Sequence[Label]
+    answers: Sequence[Judgment], merged: Mapping[str, object], labels: Sequence[LabelName]
 ) -> Judgment:
     """Return the first sample that says what the majority says, the first label before others."""
     return max(answers, key=lambda one: [getattr(one, name) == merged[name] for name in labels])
@@ -449,7 +449,7 @@ class GroupObservations:
 
     judge: str
     group: TrajectoryGroup
-    label: Label
+    label: LabelName
     observations: Observations
     unsure: int = 0
 
@@ -483,7 +483,7 @@ def on_training_set(judge: str, count: int) -> Iterator[str]:
     if count:
         yield (
             f"{judge}: {count_of(count, 'trajectory')} left out, because it was trained on them; "
-            "trajudge run telemetry --cross-fit DIR judges each by a model that was not"
+            "trajudge judges train --cross-fit DIR judges each by a model that was not"
         )
 
 

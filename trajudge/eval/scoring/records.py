@@ -37,13 +37,13 @@ class Counts(Record):
         return self.tp + self.fp
 
 
-Label = Literal["success", "side_effect", "repetition", "process"]
+LabelName = Literal["success", "side_effect", "repetition", "process"]
 
 Missing = Literal["negative", "exclude", "agentrewardbench"]
 
-LABELS: tuple[Label, ...] = get_args(Label)
+LABELS: tuple[LabelName, ...] = get_args(LabelName)
 
-LABEL_TITLES: dict[Label, str] = {
+LABEL_TITLES: dict[LabelName, str] = {
     "success": "Success",
     "side_effect": "Side effect",
     "repetition": "Repetition",
@@ -71,7 +71,7 @@ class MetricDifference(Record):
     """
 
     benchmark: str = OVERALL
-    label: Label = "success"
+    label: LabelName = "success"
     metric: str
     first: str
     second: str
@@ -90,7 +90,7 @@ class McNemarResult(Record):
     ``first`` is better than one of ``second`` (a tie counts half), with 95 % limits over tasks."""
 
     benchmark: str = OVERALL
-    label: Label = "success"
+    label: LabelName = "success"
     first: str
     second: str
     n: int
@@ -110,7 +110,7 @@ class Ranking(Record):
     the pairs that are."""
 
     benchmark: str = OVERALL
-    label: Label = "success"
+    label: LabelName = "success"
     metric: str
     judges: tuple[str, ...]
     ties: tuple[tuple[str, ...], ...]
@@ -243,7 +243,7 @@ class Score(Record):
     baseline: bool = False
     benchmark: str
     agent: str = ALL_AGENTS
-    label: Label
+    label: LabelName
     n: int
     tasks: int = 0
     positives: int
@@ -338,8 +338,8 @@ class Coverage(Record):
     unjudged: int
     unlabelled: int
     training: int = 0
-    verdicts: dict[Label, int] = Field(default_factory=dict)
-    positive: dict[Label, int] = Field(default_factory=dict)
+    verdicts: dict[LabelName, int] = Field(default_factory=dict)
+    positive: dict[LabelName, int] = Field(default_factory=dict)
 
 
 class UsageTotals(Record):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.eval.scoring.records import JudgeUsage, StageUsage, UnattributedCost
-from trajudge.eval.store.table import NO_REQUEST, CallColumns, JudgmentColumns, request_number
+from trajudge.eval.store.table import NO_REQUEST, CallColumns, JudgmentTable, request_number
 from trajudge.judges.engine.budget import read_attempts
 from trajudge.judges.model import USAGE_FIELDS, Usage
 from trajudge.stats.intervals import Floats, Ints
@@ -19,7 +19,7 @@ _TOTALS = (
 )
 
 
-def judge_usage(judge: str, judgments: JudgmentColumns) -> JudgeUsage:
+def judge_usage(judge: str, judgments: JudgmentTable) -> JudgeUsage:
     """Add up what one judge used over all of its judgments, samples and failures included. A
     request that several judgments have in common was made once and counts once."""
     stages = tuple(_stages(judgments.calls))

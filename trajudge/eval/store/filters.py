@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajudge.annotations import open_annotations, store
-from trajudge.annotations.model import Annotation, Labels, primary_labels
+from trajudge.annotations.model import Label, Labels, primary_labels
 from trajudge.eval.sources import Source, judge_names
 from trajudge.eval.store.labels import SPLITS, LabelColumns, RewardColumns, RunLabels
 from trajudge.eval.store.manifest import configuration_of
@@ -99,7 +99,7 @@ class JudgmentView:
     texts: tuple[TextColumn, ...]
     told: tuple[TextColumn, ...] = ()
     labels: Labels = field(default_factory=dict)
-    others: Sequence[Annotation] = ()
+    others: Sequence[Label] = ()
 
     def described(self, known: Mapping[TrajectoryKey, Described]) -> JudgmentView:
         """Add goals, answers and steps."""
@@ -182,7 +182,7 @@ class JudgmentView:
         place = int(places_among(KeyColumns.of([key]), self.keys)[0])
         return np.flatnonzero(self.trajectory == place)
 
-    def opinions(self, key: TrajectoryKey) -> list[Annotation]:
+    def opinions(self, key: TrajectoryKey) -> list[Label]:
         """Return what annotators say of a trajectory."""
         if self.others:
             return [one for one in self.others if one.key == key]
@@ -236,7 +236,7 @@ def read_view(folder: Path, annotations: str | None = None, longest: int = 50_00
     texts = TextColumn(longest)
     judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS, texts)
     labels: Labels = {}
-    others: Sequence[Annotation] = ()
+    others: Sequence[Label] = ()
     if annotations:
         others = open_annotations(annotations)
         labels = primary_labels(others)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.annotations import (
-    Annotation,
+    Label,
     LabelsBy,
     Role,
     holds_labels,
@@ -26,7 +26,9 @@ from trajudge.eval.store.labels import StoredAnnotations, read_label_columns
 from trajudge.eval.store.run_folder import LABELS
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
+from trajudge.trajectories.hub import default_folder, revision_of
 from trajudge.trajectories.loaders import KINDS, PLUGINS, open_source, parse_source
+from trajudge.trajectories.loaders.agentrewardbench import annotation_table, local_copy
 from trajudge.trajectories.model import (
     Loaded,
     Trajectory,
@@ -66,7 +68,7 @@ class DataSource(NamedTuple):
 
     spec: str
     labels: str | None
-    annotations: Sequence[Annotation]
+    annotations: Sequence[Label]
     note: str = ""
     trajectories: tuple[Trajectory, ...] | None = None
     goals: GoalsFile | None = None
@@ -105,8 +107,6 @@ class DataSource(NamedTuple):
         if self.trajectories is not None:
             return None
         kind, path = parse_source(open_spec(self.spec))
-        from trajudge.trajectories.hub import default_folder, revision_of  # noqa: PLC0415
-
         if path is None:
             return revision_of(default_folder()) if kind == agentrewardbench.KIND else None
         return revision_of(path)
@@ -201,7 +201,7 @@ def _is_above(labels: str, data: str) -> bool:
     return file.parent.resolve() != (place if place.is_dir() else place.parent).resolve()
 
 
-def _open_labels(spec: str) -> Sequence[Annotation]:
+def _open_labels(spec: str) -> Sequence[Label]:
     """Open annotations; those in files of our format stay there where all of them are labels."""
     if spec != SAMPLE:
         named = parse_labels(spec)
@@ -212,7 +212,7 @@ def _open_labels(spec: str) -> Sequence[Annotation]:
     return tuple(open_annotations(spec))
 
 
-def _has_splits(annotations: Iterable[Annotation]) -> bool:
+def _has_splits(annotations: Iterable[Label]) -> bool:
     return any(annotation.split for annotation in annotations)
 
 
@@ -246,8 +246,6 @@ def open_on_this_machine(spec: str) -> str:
 
 
 def _default_data() -> tuple[str, str]:
-    from trajudge.trajectories.loaders.agentrewardbench import local_copy  # noqa: PLC0415
-
     copy = local_copy()
     if copy is not None:
         return f"agentrewardbench:{copy}", f"judging the AgentRewardBench copy in {copy}"
@@ -275,8 +273,6 @@ def _labels_of(data: str) -> str | None:
         open_annotations(agentrewardbench.KIND)
     except UserError as error:
         if path is None:
-            from trajudge.trajectories.loaders.agentrewardbench import annotation_table  # noqa: PLC0415
-
             return f"{agentrewardbench.KIND}:{annotation_table()}"
         raise UserError(
             f"--data {data}: no annotations.csv lies beside it; name the labels with "

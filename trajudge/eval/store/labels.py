@@ -15,7 +15,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation, Labels, Role, primary_labels
+from trajudge.annotations.model import Label, Labels, Role, primary_labels
 from trajudge.eval.store.table import (
     UNKNOWN,
     VERDICTS,
@@ -175,7 +175,7 @@ class _ByKey(Mapping[TrajectoryKey, V]):
         return {compacted(key): place for place, key in enumerate(self._keys)}
 
 
-class RunLabels(_ByKey[Annotation]):
+class RunLabels(_ByKey[Label]):
     """The labels of a file, one a trajectory, each in its line of ``length`` bytes at ``offset``,
     (L,); a record is decoded when it is asked for.
 
@@ -190,14 +190,14 @@ class RunLabels(_ByKey[Annotation]):
         self.are_all = are_all
         self._file, self._offset, self._length = file, offset, length
 
-    def __getitem__(self, key: TrajectoryKey) -> Annotation:
+    def __getitem__(self, key: TrajectoryKey) -> Label:
         return self.at(self._places[key])
 
-    def at(self, row: int) -> Annotation:
+    def at(self, row: int) -> Label:
         """Decode the label at this row of the file's order. Raises UserError for a file that was
         changed."""
         line = int(self._offset[row]), int(self._length[row])
-        label = self._file.record(Annotation, *line)
+        label = self._file.record(Label, *line)
         compacted(label.key)
         return compacted(label)
 
@@ -214,7 +214,7 @@ class RunLabels(_ByKey[Annotation]):
         return map(self._file.line, self._offset[order].tolist(), self._length[order].tolist())
 
 
-class StoredAnnotations(Sequence[Annotation]):
+class StoredAnnotations(Sequence[Label]):
     """The annotations of a file that holds labels alone, in its order; a record is decoded when it
     is asked for."""
 
@@ -222,10 +222,10 @@ class StoredAnnotations(Sequence[Annotation]):
         self.labels = labels
 
     @overload
-    def __getitem__(self, place: int) -> Annotation: ...
+    def __getitem__(self, place: int) -> Label: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Annotation]: ...
-    def __getitem__(self, place: int | slice) -> Annotation | list[Annotation]:
+    def __getitem__(self, place: slice) -> list[Label]: ...
+    def __getitem__(self, place: int | slice) -> Label | list[Label]:
         rows = range(len(self))[place]
         return self.labels.at(rows) if isinstance(rows, int) else [*map(self.labels.at, rows)]
 
@@ -233,7 +233,7 @@ class StoredAnnotations(Sequence[Annotation]):
         return len(self.labels)
 
 
-def labels_of(annotations: Iterable[Annotation]) -> Labels:
+def labels_of(annotations: Iterable[Label]) -> Labels:
     """Return the label of every trajectory (``primary_labels``); those of a file stay there."""
     if isinstance(annotations, StoredAnnotations):
         return annotations.labels
@@ -278,7 +278,7 @@ class EvidenceFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class LabelFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The fields of Annotation."""
+    """The fields of Label."""
 
     key: KeyFields
     raw_task_id: str

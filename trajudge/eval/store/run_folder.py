@@ -41,7 +41,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation, Labels, SampleFrame, primary_labels
+from trajudge.annotations.model import Label, Labels, SampleFrame, primary_labels
 from trajudge.eval.store.labels import (
     RewardColumns,
     RunLabels,
@@ -60,6 +60,7 @@ from trajudge.eval.store.table import (
     unreadable,
     whole_lines,
 )
+from trajudge.judges.engine.budget import read_payments
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import Ints
 from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable
@@ -242,7 +243,7 @@ def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:
 
 
 def write_labels(
-    folder: Path, labels: Iterable[Annotation] | RunLabels, frame: SampleFrame | None = None
+    folder: Path, labels: Iterable[Label] | RunLabels, frame: SampleFrame | None = None
 ) -> None:
     """Write ``labels.jsonl``, sorted by key; ``frame`` is what they were drawn from."""
     if isinstance(labels, RunLabels):
@@ -446,8 +447,6 @@ def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
 
 def spent_in(folder: Path, judgments: Iterable[Judgment]) -> RunDollars:
     """Read what a run has spent: of judgments, and of what never came to one."""
-    from trajudge.judges.engine.budget import read_payments  # noqa: PLC0415 - scores need no engine
-
     return RunDollars(read_payments(folder / PAYMENTS), paid(judgments))
 
 

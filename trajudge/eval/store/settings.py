@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from trajudge.eval.settings import LabelsBy
+from trajudge.annotations import LabelsBy
 from trajudge.util.settings import Argument, Option, Output, Settings
 
 Labels = Annotated[str | None, Option("expert labels (default: those of the data)", "KIND:PATH")]

@@ -18,7 +18,7 @@ from hashlib import sha256
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 from unicodedata import combining, normalize
 
 import msgspec
@@ -442,10 +442,6 @@ class JudgmentTable(Sequence[Judgment]):
             return judgments
         return in_memory(tuple(judgments))
 
-    @property
-    def columns(self) -> Self:
-        return self
-
     def at(self, rows: Ints | Bools) -> JudgmentTable:
         """Keep the judgments at these rows (places or a mask), in that order."""
         chosen = np.flatnonzero(rows) if rows.dtype == bool else np.asarray(rows, dtype=np.int64)
@@ -861,15 +857,3 @@ def _paid(payments: Path) -> Ints:
 
     paid = {request for request, cost in read_attempts(payments).values() if cost != 0}
     return np.array([*map(request_number, paid)], dtype=np.int64)
-
-
-# Names that callers in rooms under work still use.
-JudgmentColumns = JudgmentTable
-RunJudgments = JudgmentTable
-
-columns_of = JudgmentTable.of
-
-
-def keys_of_judgments(judgments: Iterable[Judgment]) -> KeyColumns:
-    """Return the keys of judgments, with repeats."""
-    return JudgmentTable.of(judgments).keys

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.model import Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     AuxiliaryModel,
     ImageLimits,
@@ -76,7 +76,7 @@ class AerV:
         self._form = _Form(options, final="screenshot")
         self.prompt_hash = self._form.prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
         shown = picture(final_screenshot(trajectory), self._images)
@@ -102,7 +102,7 @@ class AerC:
         self._form = _Form(options, final="caption")
         self.prompt_hash = self._form.prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
         shown = picture(final_screenshot(trajectory), self._captioner.images)
@@ -110,9 +110,7 @@ class AerC:
         return await self._form.verdict(trajectory, ask, [], caption, None)
 
 
-async def caption_of(
-    shown: Picture, ask: ModelClient, captioner: AuxiliaryModel, prompt: Prompt
-) -> str:
+async def caption_of(shown: Picture, ask: Model, captioner: AuxiliaryModel, prompt: Prompt) -> str:
     """Ask the captioner for a description of a screenshot."""
     messages = conversation(
         prompt.render("caption"), [Text(text=prompt.render("caption_user")), shown]
@@ -133,7 +131,7 @@ class _Form:
     async def verdict(
         self,
         trajectory: Trajectory,
-        ask: ModelClient,
+        ask: Model,
         pictures: Sequence[Picture],
         caption: str | None,
         images: ImageLimits | None,

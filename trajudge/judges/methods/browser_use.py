@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from trajudge.judges.model import ModelClient, Skipped, Text, Verdict
+from trajudge.judges.model import Model, Skipped, Text, Verdict
 from trajudge.judges.options import read_json
 from trajudge.judges.prompting import (
     ImageLimits,
@@ -148,7 +148,7 @@ class BrowserUse:
             both = f"{self._prompt.hash}\0{json.dumps(self._truths, sort_keys=True)}"
             self.prompt_hash = sha256(both.encode()).hexdigest()
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises Skipped, ImageUnreadable, CallFailed and ParseFailure."""
         options, prompt = self._options, self._prompt
         whole = texts_of(trajectory, self._ground_truth(trajectory))

@@ -14,7 +14,7 @@ from trajudge.judges.methods.panel import (
     log_absent,
     panel_members,
 )
-from trajudge.judges.model import SECOND_ASKED, ModelClient, Verdict
+from trajudge.judges.model import SECOND_ASKED, Model, Verdict
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import error_context
 from trajudge.judges.training import combined_hashes
@@ -56,7 +56,7 @@ class Cascade:
         self.prompt_hash = combined_prompt_hash(members)
         self.training_keys = combined_hashes(member.judge for member in members)
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises what the second member raises."""
         try:
             first = await self._first.verdict(trajectory, ask)

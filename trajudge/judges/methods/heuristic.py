@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.model import Model, Skipped, Verdict
 from trajudge.judges.registry import register_judge
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
@@ -58,7 +58,7 @@ class Heuristic:
     def __init__(self, options: HeuristicOptions) -> None:
         self._options = options
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Apply the rules. Raises Skipped where the trajectory has no step."""
         if not trajectory.steps:
             raise Skipped(f"{trajectory.key}: no step is recorded")

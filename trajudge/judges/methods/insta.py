@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from trajudge.judges.model import Message, ModelClient, Text, Verdict
+from trajudge.judges.model import Message, Model, Text, Verdict
 from trajudge.judges.prompting import (
     TruncatedPrompt,
     ask_with_truncation,
@@ -84,7 +84,7 @@ class Insta:
         self._system = self._prompt.render("system")
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, CallFailed and ParseFailure."""
         options = self._options
         steps = last_steps(trajectory, options.observations, options.actions)

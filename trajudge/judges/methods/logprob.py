@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from trajudge.judges.adapters.errors import BadRequest
-from trajudge.judges.model import Message, ModelClient, Picture, Reply, Text, Verdict
+from trajudge.judges.model import Message, Model, Picture, Reply, Text, Verdict
 from trajudge.judges.prompting import (
     EMPTY_VIEW,
     ImageLimits,
@@ -65,7 +65,7 @@ class Logprob:
         self._system = self._prompt.render("system", representation=shows.value)
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed (BadRequest
         where no token probabilities come) and ParseFailure."""
         options, pictures = self._options, list[Picture]()

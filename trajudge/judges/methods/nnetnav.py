@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from trajudge.judges.model import Message, ModelClient, Text, Verdict
+from trajudge.judges.model import Message, Model, Text, Verdict
 from trajudge.judges.prompting import (
     AuxiliaryModel,
     TruncatedPrompt,
@@ -69,7 +69,7 @@ class Nnetnav:
         self._system = self._prompt.render("system")
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, CallFailed and ParseFailure."""
         check_trees(trajectory)
         changes = await gather_bounded(
@@ -87,7 +87,7 @@ class Nnetnav:
         reply = await ask_about_steps(ask, _described(trajectory, changes), messages, limit=limit)
         return parse_reply(reply, parse_reward)
 
-    async def _change(self, ask: ModelClient, number: int, before: Step, after: Step) -> str:
+    async def _change(self, ask: Model, number: int, before: Step, after: Step) -> str:
         action = before.action and cut_middle(before.action, ACTION_TOKENS)
 
         def messages(first: str, second: str) -> list[Message]:

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.judging import FAILURES, CallArgs, ChangedClient
-from trajudge.judges.model import Judge, ModelClient, Verdict
+from trajudge.judges.model import Judge, Model, Verdict
 from trajudge.judges.registry import make_judge, needs_of, register_judge, with_model
 from trajudge.judges.replies import ParseFailure, error_context, gather_bounded
 from trajudge.judges.training import combined_hashes
@@ -27,7 +27,7 @@ class Member(Record):
     """A judge by name, its model and its options.
 
     ``given`` are the options of the command line; ``options`` follow from the model and are left
-    out of the run's manifest. ``asks`` is the model to pass to the ``ModelClient``; None: the run's
+    out of the run's manifest. ``asks`` is the model to pass to the ``Model``; None: the run's
     own.
     """
 
@@ -101,7 +101,7 @@ class PanelMember(NamedTuple):
     model: str | None
     judge: Judge
 
-    async def verdict(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def verdict(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Ask the member's own model, with its name before every stage."""
         return await self.judge(trajectory, ChangedClient(ask, self._own_call))
 
@@ -149,7 +149,7 @@ class Panel:
     def member_labels(self) -> tuple[str, ...]:
         return tuple(member.label for member in self._members)
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises the first absent member's failure if the quorum is
         missed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.model import Model, Skipped, Verdict
 from trajudge.judges.registry import register_judge
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
@@ -28,7 +28,7 @@ class RuleBased:
 
     def __init__(self, options: RuleBasedOptions) -> None: ...
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Read the reward. Raises Skipped where the trajectory has none."""
         reward = trajectory.official_reward
         if reward is None:

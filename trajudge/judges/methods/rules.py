@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.model import Model, Skipped, Verdict
 from trajudge.judges.registry import register_judge
 from trajudge.rules.reading import read_bytes
 from trajudge.rules.values import Mode
@@ -95,7 +95,7 @@ class Verified:
         self.prompt_hash = _digest(options.tasks)
         self._evaluator = VerifiedEvaluator(Mode(options.mode), _hosts(options.config))
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Evaluate the task's rules on the trajectory. Raises Skipped."""
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
         files = self._files(trajectory, str(task.task_id))
@@ -143,7 +143,7 @@ class WebArena:
         sites = {name: urls[0] for name, urls in _hosts(options.config).items() if urls}
         self._evaluator = WebArenaEvaluator(sites=sites)
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Evaluate the task's rules on the trajectory. Raises Skipped."""
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
         trace = Trace(url=trajectory.final.url)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from trajudge.judges.model import Message, ModelClient, Part, Picture, Text, Verdict
+from trajudge.judges.model import Message, Model, Part, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     EMPTY_VIEW,
     ImageLimits,
@@ -232,7 +232,7 @@ class Simplified:
             )
         self.prompt_hash = self._form.prompt_hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
         options, form = self.options, self._form

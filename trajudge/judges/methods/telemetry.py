@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError, model_validator
 
-from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.model import Model, Skipped, Verdict
 from trajudge.judges.registry import register_judge
 from trajudge.trajectories.actions import message_to_user
 from trajudge.trajectories.model import Record, Trajectory
@@ -144,7 +144,7 @@ class TelemetryModel(Record):
 
 
 class TelemetryOptions(Record):
-    """``model``: a file that ``trajudge run telemetry`` wrote."""
+    """``model``: a file that ``trajudge judges train`` wrote."""
 
     model: Path | None = None
 
@@ -156,7 +156,7 @@ class TelemetryOptions(Record):
 @register_judge(
     "telemetry",
     TelemetryOptions,
-    summary="a regression over numbers of a run (see trajudge run telemetry)",
+    summary="a regression over numbers of a run (see trajudge judges train)",
     needs_model=False,
 )
 class Telemetry:
@@ -170,7 +170,7 @@ class Telemetry:
         self.prompt_hash = sha256(self._model.model_dump_json().encode()).hexdigest()
         self.training_keys = frozenset(self._model.training_keys) or None
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises Skipped where no action is recorded."""
         if not any(step.action for step in trajectory.steps):
             raise Skipped(f"{trajectory.key}: no action is recorded")
@@ -183,16 +183,16 @@ def read_model(path: Path | None) -> TelemetryModel:
     if path is None:
         raise UserError(
             "--judge telemetry needs --judge-option model=FILE: train one with  "
-            "trajudge run telemetry --data KIND:PATH --save FILE"
+            "trajudge judges train --data KIND:PATH --save FILE"
         )
     try:
         return TelemetryModel.model_validate_json(read_utf8(path))
     except OSError as error:
         raise UserError(
-            f"{path}: {error.strerror}: name the file of --save of  trajudge run telemetry"
+            f"{path}: {error.strerror}: name the file of --save of  trajudge judges train"
         ) from error
     except ValidationError as error:
         raise UserError(
             f"{path}: holds no telemetry model ({refused_value(error).why}): train it again with  "
-            "trajudge run telemetry --save FILE"
+            "trajudge judges train --save FILE"
         ) from error

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from trajudge.judges.model import Detail, Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.model import Detail, Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     ImageLimits,
     Shot,
@@ -88,7 +88,7 @@ class WebJudge:
         self._system = self._prompt.render("system", variant=options.variant)
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
         shots = recorded(trajectory)
@@ -104,14 +104,14 @@ class WebJudge:
         )
         return await self._verdict(trajectory, points, passed[: self._options.screenshots], ask)
 
-    async def _key_points(self, goal: str, ask: ModelClient, rung: str) -> str:
+    async def _key_points(self, goal: str, ask: Model, rung: str) -> str:
         user = Text(text=self._prompt.render("key_points_user", goal=goal))
         messages = conversation(self._prompt.render("key_points"), [user])
         with error_context("key points"):
             reply = await ask(messages, stage="key_points", rung=rung, assume=ASSUMED_POINTS)
             return parse_complete_reply(reply, nonempty_text)
 
-    async def _note(self, goal: str, points: str, shot: Shot, ask: ModelClient) -> Note:
+    async def _note(self, goal: str, points: str, shot: Shot, ask: Model) -> Note:
         """Ask for a note on one screenshot. The text comes before the picture: it is the same for
         all screenshots of a run."""
         text = self._prompt.render("screenshot_user", goal=goal, key_points=points)
@@ -130,7 +130,7 @@ class WebJudge:
         return cut_middle(reasoning.replace("\n", " "), self._options.note_tokens)
 
     async def _verdict(
-        self, trajectory: Trajectory, points: str, best: Sequence[Note], ask: ModelClient
+        self, trajectory: Trajectory, points: str, best: Sequence[Note], ask: Model
     ) -> Verdict:
         """Ask for the verdict; ``best`` are the notes to show, the best first."""
         options = self._options

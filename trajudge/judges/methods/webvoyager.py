@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.model import Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     ImageLimits,
     TruncatedPrompt,
@@ -60,7 +60,7 @@ class WebVoyager:
         self._closing = Text(text=self._prompt.render("closing"))
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
         if self._options.unanswered == "failure" and not (trajectory.answer or "").strip():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.eval.cases import key, label
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation, Role, primary_labels
+from trajudge.annotations.model import Label, Role, primary_labels
 from trajudge.eval.store.labels import (
     SPLITS,
     LabelColumns,
@@ -46,7 +46,7 @@ def equal(one: LabelColumns | RewardColumns, other: LabelColumns | RewardColumns
 
 
 VALUES = st.none() | st.booleans() | st.integers(-1, 5) | st.sampled_from([0.5, "dev", "true", "4"])
-FIELDS = st.sampled_from([*Annotation.model_fields, "other"])
+FIELDS = st.sampled_from([*Label.model_fields, "other"])
 
 
 @given(st.dictionaries(FIELDS.filter(lambda name: name != "key"), VALUES, max_size=4))

@@ -63,7 +63,7 @@ from trajudge.judges.methods.universal_verifier.replies import (
     parse_violation,
     with_tool_rules,
 )
-from trajudge.judges.model import Message, ModelClient, Skipped, Text, Verdict
+from trajudge.judges.model import Message, Model, Skipped, Text, Verdict
 from trajudge.judges.prompting import (
     Shot,
     TruncatedPrompt,
@@ -242,7 +242,7 @@ class UniversalVerifier:
         self._rubrics = given_rubrics(options.rubrics) if options.rubrics else {}
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises Skipped, ImageUnreadable, CallFailed and ParseFailure."""
         if self._options.unended == "failure" and unended(trajectory):
             return Verdict(success=False, reasoning="The agent did not end its run itself.")
@@ -254,7 +254,7 @@ class UniversalVerifier:
             raise missing or ParseFailure("outcome: the votes give no majority")
         return record.verdict(success)
 
-    def verification(self, trajectory: Trajectory, ask: ModelClient) -> Verification:
+    def verification(self, trajectory: Trajectory, ask: Model) -> Verification:
         """Return the stages of one judgment, nothing asked yet."""
         tasks = (trajectory.raw_task_id, trajectory.key.task_id)
         rubric = next((self._rubrics[task] for task in tasks if task in self._rubrics), None)
@@ -266,7 +266,7 @@ class Verification:
 
     def __init__(
         self,
-        ask: ModelClient,
+        ask: Model,
         options: UniversalVerifierOptions,
         prompt: Prompt,
         trajectory: Trajectory,
