@@ -48,7 +48,7 @@ from benchmarks.coverage_designs import (
     stratified_designs,
     synthetic_designs,
 )
-from trajudge.eval.scoring.metrics import METRICS, VERDICT_METRICS, Limited
+from trajudge.eval.scoring.metrics import METRICS, VERDICT_METRICS, Limited, verdict_limits
 from trajudge.stats.intervals import (
     Floats,
     clustered_scores,
@@ -109,7 +109,7 @@ def coverage_of_verdicts(
 
 def _ours(counts: Floats, design: Design) -> dict[str, Limited]:
     whole = _six(counts)
-    return {metric.name: metric.interval(whole, design.stratum_sizes) for metric in VERDICT_METRICS}
+    return verdict_limits(whole, design.stratum_sizes)
 
 
 def _six(counts: Floats) -> Floats:

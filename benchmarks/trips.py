@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1] / "trajudge"
 NAME = PACKAGE.name
-STARTS = ("eval.rescoring", "eval.judge")
+STARTS = ("eval.score", "eval.judge")
 # Runs a command and prints which of our files ran code, and the mean depth of our calls.
 TRACER = """
 import json, sys

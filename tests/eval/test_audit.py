@@ -31,7 +31,7 @@ from trajudge.eval.audit import (
     tau_of,
     with_evidence,
 )
-from trajudge.eval.scoring.metrics import METRICS
+from trajudge.eval.scoring.metrics import verdict_limits
 from trajudge.eval.scoring.records import OVERALL
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
@@ -102,10 +102,7 @@ def test_the_intervals_are_those_of_the_score() -> None:
         np.array([[float(expert[one])] for one in keys]),
     )
     counts = sum_clusters(columns.reshape(90, -1), [one.task_id for one in keys])
-    limits = {
-        name: METRICS[name].interval(counts.sums[None], counts.stratum_sizes)
-        for name in ("precision", "fpr", "recall")
-    }
+    limits = verdict_limits(counts.sums[None], counts.stratum_sizes)
     for name, limited in (("precision", found.precision), ("fpr", found.passed_failures)):
         assert (limited.low, limited.high) == (limits[name].low[0], limits[name].high[0])
     assert found.missed.low == pytest.approx(1 - limits["recall"].high[0])

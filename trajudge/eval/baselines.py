@@ -285,9 +285,9 @@ def with_baselines(
             each.score if each.score is not None else verdict
         )
     by_agent = any(s.agent != ALL_AGENTS for s in report.scores)
-    scored = compute.score(
-        judgments, labels, rewards={}, missing=report.missing, by_agent=by_agent, compared=None
-    ).scores
+    scored = compute.metric_scores(
+        judgments, labels, rewards={}, missing=report.missing, by_agent=by_agent
+    )
     recalls = (
         at_equal_recall(judge, observations, name, scores)
         for judge, observations in observed.items()

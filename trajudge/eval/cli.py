@@ -110,7 +110,7 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
         },
     ),
     "score": Command(
-        "eval.rescoring:report",
+        "eval.score:report",
         "score judges: tables, ranks, checks, plots, errors",
         "eval.settings:ScoreConfig",
     ),

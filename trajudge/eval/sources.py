@@ -14,8 +14,8 @@ from trajudge.annotations import KINDS, Labels, store
 from trajudge.annotations.model import SampleFrame
 from trajudge.eval.scoring.compute import repeated_note
 from trajudge.eval.scoring.observations import trained_on
-from trajudge.eval.scoring.records import PaidBeside, UnfinishedRun
-from trajudge.eval.scoring.usage import paid_beside, paid_in_all
+from trajudge.eval.scoring.records import UnattributedCost, UnfinishedRun
+from trajudge.eval.scoring.usage import paid_in_all, unattributed_cost
 from trajudge.eval.store.labels import LabelColumns
 from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.store.run_folder import (
@@ -63,9 +63,10 @@ class Source:
     the user should know of the reading; ``models`` the model of a published judge;
     ``training`` the trajectories that a judge was trained on; ``versions`` those of a judge's
     cards (``eval.data.manifest.recorded_versions``), ``configurations`` its settings in a run;
-    ``policies`` by which the labels were made, of sources that have several; ``beside`` what runs
-    paid beside their judgments' cost; ``unfinished`` the runs that lack judgments;
-    ``frames`` what the labels were drawn from; ``goals`` digests of the tasks' goals.
+    ``policies`` by which the labels were made, of sources that have several;
+    ``unattributed_cost`` what runs paid on top of their judgments' cost; ``unfinished`` the runs
+    that lack judgments; ``frames`` what the labels were drawn from; ``goals`` digests of the
+    tasks' goals.
     """
 
     name: str
@@ -81,7 +82,7 @@ class Source:
     versions: dict[str, dict[str, int]] = field(default_factory=dict)
     configurations: dict[str, str] = field(default_factory=dict)
     policies: set[str] = field(default_factory=set)
-    beside: PaidBeside = field(default_factory=PaidBeside)
+    unattributed_cost: UnattributedCost = field(default_factory=UnattributedCost)
     unfinished: list[UnfinishedRun] = field(default_factory=list)
     frames: set[SampleFrame] = field(default_factory=set)
     goals: dict[Task, int] = field(default_factory=dict)
@@ -98,7 +99,7 @@ class Source:
                 "name labels that have splits with --annotations"
             )
         # Nobody knows for which trajectories it was paid.
-        self.labels, self.beside = kept, PaidBeside()
+        self.labels, self.unattributed_cost = kept, UnattributedCost()
         self.judgments = judgments_of(self.judgments, kept)
         if not len(self.judgments):
             raise UserError(f"--split {split}: none of its {len(kept)} trajectories was judged")
@@ -112,7 +113,7 @@ def read_run(folder: Path) -> Source:
     manifest = read_manifest(folder)
     judgments, repeated = read_last_judgments(folder)
     judges = judgments.judges
-    beside = paid_beside(folder / PAYMENTS, judgments.calls)
+    unattributed = unattributed_cost(folder / PAYMENTS, judgments.calls)
     shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
     return Source(
         name=str(folder),
@@ -127,7 +128,7 @@ def read_run(folder: Path) -> Source:
         versions={judge: recorded_versions(manifest) for judge in judges},
         configurations=dict.fromkeys(judges, configuration_of(manifest)),
         policies=recorded_policies(manifest.get("annotations")),
-        beside=beside,
+        unattributed_cost=unattributed,
         unfinished=unfinished_runs(manifest, len(judgments)),
         frames=frames_of(folder / LABELS),
         goals=read_goals(folder),
@@ -255,11 +256,13 @@ def combine(sources: Sequence[Source]) -> Source:
         for run in source.unfinished:
             name = names.get(run.judge, run.judge)
             whole.unfinished.append(run.model_copy(update={"judge": name}))
-    whole.beside = paid_in_all(source.beside for source in sources)
+    whole.unattributed_cost = paid_in_all(source.unattributed_cost for source in sources)
     return whole
 
 
-def strangers_said(spec: str, known: Collection[TrajectoryKey], key: TrajectoryKey) -> str:
+def unmatched_labels_message(
+    spec: str, known: Collection[TrajectoryKey], key: TrajectoryKey
+) -> str:
     """Say that none of the labels of ``spec`` belongs to a trajectory that is judged, and by what a
     label and a trajectory are known."""
     label = next(iter(known))
@@ -303,10 +306,10 @@ class LabelFit(NamedTuple):
     strays: KeyColumns
 
 
-def refuse_strangers(spec: str, keys: KeyColumns, labels: Labels, split: str) -> None:
+def refuse_unmatched_labels(spec: str, keys: KeyColumns, labels: Labels, split: str) -> None:
     """Raise UserError for a split of labels none of which belongs to the data."""
     if split != "all" and not any(key in labels for key in keys):
-        said = strangers_said(spec, labels, keys.key(0))
+        said = unmatched_labels_message(spec, labels, keys.key(0))
         raise UserError(f"{said}: correct the labels, or judge without them with --split all")
 
 

@@ -19,7 +19,7 @@ from trajudge.eval.reporting.results import COLUMNS, result_rows
 from trajudge.eval.reporting.sentences import SHOWN, finding, notes
 from trajudge.eval.reporting.summary import summary, summary_parts
 from trajudge.eval.reporting.tables import comparison_screen, comparison_tables, tables
-from trajudge.eval.rescoring import score_source
+from trajudge.eval.score import score_source
 from trajudge.eval.scoring import records
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.settings import ScoreConfig, Split

@@ -102,25 +102,22 @@ class TaskRuns:
         """Sum ``values`` (N,) over each task (C,)."""
         return np.asarray(np.add.reduceat(values[self.order], np.cumsum(self.runs) - self.runs))
 
-    def wins(self, first: Bools, second: Bools) -> Floats:
-        """Subtract how often a run where ``second`` (N,) alone holds meets one of its task where
-        ``first`` (N,) alone does from how often it is the other way round: (C,)."""
-        difference = first[self.order].astype(float) - second[self.order]
-        starts = np.cumsum(self.runs) - self.runs
-        return np.asarray(np.add.reduceat(difference, starts) * self.runs)
-
 
 def improvement(first: Bools, second: Bools, tasks: TaskRuns, confidence: float = 0.95) -> Interval:
-    """P(X > Y), shape (1,): over ``tasks`` of equal weight the chance that a run of ``first`` (N,)
-    is right where one of ``second`` (N,) is not, a tie counting half (Statistical Precipice,
-    section 6.2; Agarwal et al. 2021).
+    """P(X > Y), shape (...): over ``tasks`` of equal weight the chance that a run of ``first``
+    (..., N) is right where one of ``second`` (..., N) is not, a tie counting half (Statistical
+    Precipice, section 6.2; Agarwal et al. 2021).
 
     The interval takes tasks for the units, with Student's quantile; undefined below two tasks.
     """
-    wins = (1 + tasks.wins(first, second) / tasks.runs**2) / 2
-    mean = wins.mean(keepdims=True)
-    half = np.sqrt(between_clusters(wins - mean, tasks.sizes)) / len(wins)
-    half = half * t_quantile(confidence, float(len(wins) - len(tasks.sizes)))
+    difference = first[..., tasks.order].astype(float) - second[..., tasks.order]
+    starts = np.cumsum(tasks.runs) - tasks.runs
+    # Pairs of runs of one task that the first wins less those that it loses, as a share.
+    margin = np.add.reduceat(difference, starts, axis=-1) / tasks.runs
+    wins = (1 + margin) / 2
+    mean, count = wins.mean(axis=-1), len(starts)
+    half = np.sqrt(between_clusters(wins - mean[..., None], tasks.sizes)) / count
+    half = half * t_quantile(confidence, float(count - len(tasks.sizes)))
     return Interval(mean, np.maximum(mean - half, 0), np.minimum(mean + half, 1), confidence)
 
 

@@ -435,24 +435,31 @@ def clustered_rates(
     """
     h, n = np.broadcast_arrays(np.asarray(hits, float), np.asarray(trials, float))
     known = rate_evidence(h, n, np.asarray(stratum_sizes, dtype=np.int64), squares)
-    undefined = np.isnan(known.df)
+    undefined, tail = np.isnan(known.df), check_confidence(confidence)
     alone = (n.max(axis=-1, initial=0.0) <= 1) & ~undefined & (squares is None)
     with np.errstate(divide="ignore", invalid="ignore"):
-        score = wilson_limits(known.rate, known.trials, t_quantile(confidence, known.df))
-        exact = exact_limits(known.rate, known.trials, check_confidence(confidence))
-        low, high = (np.where(alone, *both) for both in zip(exact, score, strict=True))
-    low, high = (np.where(undefined, np.nan, end) for end in (low, high))
+        quantile = scipy.special.stdtrit(known.df, 1 - tail)
+        ends = np.stack(wilson_limits(known.rate, known.trials, quantile))
+        if alone.any():
+            ends = np.where(alone, np.stack(exact_limits(known.rate, known.trials, tail)), ends)
+    low, high = np.where(undefined, np.nan, ends)
     total = n.sum(axis=-1)
-    conditions = {NO_TRIALS: total == 0, ONE_TASK: undefined & (total > 0)}
-    notes = tuple(note for note, where in conditions.items() if where.any())
-    interval = Interval(known.rate, low, high, confidence, notes)
+    notes = [NO_TRIALS] if (total == 0).any() else []
+    notes += [ONE_TASK] if (undefined & (total > 0)).any() else []
+    interval = Interval(known.rate, low, high, confidence, tuple(notes))
     return ClusteredRates(interval, known.design_effect, known.df)
 
 
 def rate_evidence(
     hits: Floats, trials: Floats, stratum_sizes: Ints, squares: ArrayLike | None = None
 ) -> RateEvidence:
-    """Compute what the limits of rates (...) follow from; arguments as ``clustered_rates``."""
+    """Compute what the limits of rates (...) follow from; arguments as ``clustered_rates``.
+
+    The design effect is that of the linearised variance, drawn towards that of clusters which agree
+    throughout, the more so the fewer clusters show the rarer outcome; at a rate of 0 or 1 it is
+    that one. Of unweighted trials, that of a model is taken unless the linearised one is larger:
+    1 + ρ (Σ n² / Σ n - 1), ρ from ``_correlation``, and ``_between_strata``.
+    """
     total = trials.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = hits.sum(axis=-1) / total
@@ -461,16 +468,32 @@ def rate_evidence(
         independent = total
         if squares is not None:
             independent = total**2 / np.asarray(squares, dtype=float).sum(axis=-1)
-        effect = _linearised_effect(hits, trials, rate, stratum_sizes, independent)
+        variance = between_clusters(hits - rate[..., None] * trials, stratum_sizes)
+        throughout = independent * agreeing / total
+        spread = rate * (1 - rate)
+        varies = spread > 1e-12
+        seen = variance / total**2 * independent / np.where(varies, spread, 1.0)
+        # By outcome the effective number of clusters that show it: those of little weight show
+        # little.
+        showing = np.where(np.stack([hits, trials - hits]) > 1e-12, trials, 0.0)
+        showing_squares = np.einsum("...c,...c->...", showing, showing)
+        showing_squares = np.where(showing_squares > 0, showing_squares, 1.0)
+        rarer = (showing.sum(axis=-1) ** 2 / showing_squares).min(axis=0)
+        effect = rarer * np.where(varies, seen, throughout) + PRIOR_CLUSTERS * throughout
+        effect = np.maximum(effect / (rarer + PRIOR_CLUSTERS), 1.0)
         share = np.asarray(1.0)  # of the variance that is estimated from the clusters
         if squares is None:
-            model = _design_effect(hits, trials, rate, stratum_sizes, agreeing)
+            model = np.where(np.isnan(agreeing), np.nan, 1.0)
+            several = agreeing > 1
+            if several.any():
+                h, n = hits[several], trials[several]
+                model[several] += _correlation(h, n, stratum_sizes) * (agreeing[several] - 1)
+                model[several] += _between_strata(h, n, rate[several], stratum_sizes)
             # The model is for rates that vary evenly: where tasks succeed or fail throughout, or
             # a few large ones do, the data show more.
-            shown = (agreeing > 1) & (rate > 1e-12) & (rate < 1 - 1e-12) & (effect > model)
+            shown = several & (rate > 1e-12) & (rate < 1 - 1e-12) & (effect > model)
             effect = np.where(shown, effect, model)
-            whole = (agreeing > 1) & (effect >= agreeing)
-            share = np.where(whole, 1.0, (effect - 1) / effect)
+            share = np.where(several & (effect >= agreeing), 1.0, (effect - 1) / effect)
         df = clusters / np.maximum(share, 1e-6) ** 2
     return RateEvidence(rate, independent / effect, effect, clusters, df)
 
@@ -487,14 +510,12 @@ def rates_by_cluster(
     """Rates (L,) from N observations: ``hits`` and ``trials`` (N, L) by ``cluster`` (N,) within
     ``stratum`` (N,), labels of any kind; ``weights`` (N,) are positive, such as one over the
     probability with which each was drawn. Equal weights are none."""
-    counts = [np.asarray(column) for column in (hits, trials)]
+    h, n = np.broadcast_arrays(np.asarray(hits), np.asarray(trials))
     weight = unequal(weights)
-    if weight is not None or not all(column.dtype == bool for column in counts):
-        counts = [column.astype(float) for column in counts]
-    columns = [
-        column.reshape(column.shape[0], math.prod(column.shape[1:]))
-        for column in np.broadcast_arrays(*counts)
-    ]
+    if weight is not None or h.dtype != bool or n.dtype != bool:
+        h, n = h.astype(float), n.astype(float)
+    shape = len(h), math.prod(h.shape[1:])
+    columns = [h.reshape(shape), n.reshape(shape)]
     if weight is not None:
         each = weight[:, None]
         columns = [columns[0] * each, columns[1] * each, columns[1] * each**2]
@@ -569,20 +590,6 @@ def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:
     return np.asarray(np.where(within.sum(axis=-1) > 1, df, np.nan))
 
 
-def _design_effect(
-    hits: Floats, trials: Floats, rate: Floats, stratum_sizes: Ints, agreeing: Floats
-) -> Floats:
-    """Compute 1 + ρ (Σ n² / Σ n - 1) with the posterior mean of ρ, and what uneven numbers of
-    trials add where strata have different rates, (...); ``agreeing`` (...) is Σ n² / Σ n."""
-    several = agreeing > 1
-    effect = np.where(np.isnan(agreeing), np.nan, 1.0)
-    if several.any():
-        h, n, at = hits[several], trials[several], rate[several]
-        effect[several] += _correlation(h, n, stratum_sizes) * (agreeing[several] - 1)
-        effect[several] += _between_strata(h, n, at, stratum_sizes)
-    return effect
-
-
 def _between_strata(hits: Floats, trials: Floats, rate: Floats, stratum_sizes: Ints) -> Floats:
     """Variance (L,) that comes of how many trials fall to strata whose rates differ, beyond that of
     independent trials, which has it already; as a share of the latter."""
@@ -604,62 +611,35 @@ def _correlation(hits: Floats, trials: Floats, stratum_sizes: Ints) -> Floats:
     (1 - ρ) p + ρ i. Every stratum has its own p, its rate with half a cluster of each outcome
     added. A part of a hit counts as that part.
     """
-    shrink = min(1.0, _LARGEST_CLUSTER / trials.max())
+    shrink = np.minimum(1.0, _LARGEST_CLUSTER / trials.max(axis=-1, keepdims=True))
     logs = np.zeros((len(hits), len(_CORRELATIONS)))
+    base = 1 - _CORRELATIONS[:, None]
     for place in strata_of(stratum_sizes):
         h, n = hits[:, place] * shrink, trials[:, place] * shrink
         some = (n > 0).sum(axis=-1)
         rate = h.sum(axis=-1) / np.maximum(n.sum(axis=-1), 1e-12)
-        p = ((rate * some + 0.5) / (some + 1))[:, None]
-        top = math.ceil(n.max(initial=0.0))
-        successes, failures, tried = _exceeding(h, top), _exceeding(n - h, top), _exceeding(n, top)
-        before = np.arange(top)
-        for k, rho in enumerate(_CORRELATIONS.tolist()):
-            base, added = 1 - rho, rho * before
-            logs[:, k] += np.einsum("li,li->l", successes, np.log(base * p + added))
-            logs[:, k] += np.einsum("li,li->l", failures, np.log(base * (1 - p) + added))
-            logs[:, k] -= tried @ np.log(base + added)
+        p = ((rate * some + 0.5) / (some + 1))[:, None, None]
+        successes, failures, tried = _exceeding(np.stack([h, n - h, n]))
+        added = _CORRELATIONS[:, None] * np.arange(tried.shape[-1])
+        logs += np.einsum("li,lki->lk", successes, np.log(base * p + added))
+        logs += np.einsum("li,lki->lk", failures, np.log(base * (1 - p) + added))
+        logs -= tried @ np.log(base + added).T
     after = np.exp(logs - logs.max(axis=-1, keepdims=True)) * _BEFORE
     return np.asarray(after @ _CORRELATIONS / after.sum(axis=-1))
 
 
-def _exceeding(sizes: Floats, top: int) -> Floats:
-    """Count the clusters with more than i, (L, top) for i from 0, of ``sizes`` (L, C) up to
+def _exceeding(sizes: Floats) -> Floats:
+    """Count the clusters with more than i, (..., top) for i from 0, of ``sizes`` (..., C) up to
     ``top``; one that ends between i and i + 1 counts in part."""
-    whole = np.floor(np.maximum(sizes, 0) + 1e-9).astype(np.int64)
-    at = (whole + np.arange(len(sizes))[:, None] * (top + 1)).ravel()
-    size = len(sizes) * (top + 1)
+    top = math.ceil(sizes.max(initial=0.0))
+    flat = sizes.reshape(-1, sizes.shape[-1])
+    whole = np.floor(np.maximum(flat, 0) + 1e-9).astype(np.int64)
+    at = (whole + np.arange(len(flat))[:, None] * (top + 1)).ravel()
+    size = len(flat) * (top + 1)
     ends = np.bincount(at, None, size).reshape(-1, top + 1)
-    parts = np.bincount(at, np.maximum(sizes - whole, 0).ravel(), size).reshape(-1, top + 1)
+    parts = np.bincount(at, np.maximum(flat - whole, 0).ravel(), size).reshape(-1, top + 1)
     beyond = np.cumsum(ends[:, ::-1], axis=-1)[:, ::-1]
-    return np.asarray(beyond[:, 1:] + parts[:, :top])
-
-
-def _linearised_effect(
-    hits: Floats, trials: Floats, rate: Floats, stratum_sizes: Ints, independent: Floats
-) -> Floats:
-    """Compute how many times larger the linearised variance is than that of ``independent`` trials,
-    drawn towards that of clusters which agree throughout, the more so the fewer clusters show the
-    rarer outcome; at a rate of 0 or 1 it is that one."""
-    total = trials.sum(axis=-1)
-    variance = between_clusters(hits - rate[..., None] * trials, stratum_sizes)
-    agreeing = independent * np.einsum("...c,...c->...", trials, trials) / total**2
-    spread = rate * (1 - rate)
-    some = spread > 1e-12
-    seen = variance / total**2 * independent / np.where(some, spread, 1.0)
-    # Clusters of little weight show little.
-    parts = (hits, np.maximum(trials - hits, 0.0))
-    rarer = np.minimum(*(_effective(np.where(part > 1e-12, trials, 0.0)) for part in parts))
-    mixed = (rarer * np.where(some, seen, agreeing) + PRIOR_CLUSTERS * agreeing) / (
-        rarer + PRIOR_CLUSTERS
-    )
-    return np.asarray(np.maximum(mixed, 1.0))
-
-
-def _effective(sizes: Floats) -> Floats:
-    """Effective number of clusters of these sizes (..., C), (Σ size)² / Σ size²; 0 of none."""
-    squares = np.einsum("...c,...c->...", sizes, sizes)
-    return np.asarray(sizes.sum(axis=-1) ** 2 / np.where(squares > 0, squares, 1.0))
+    return np.asarray(beyond[:, 1:] + parts[:, :top]).reshape(*sizes.shape[:-1], top)
 
 
 def strata_of(stratum_sizes: Ints) -> tuple[Ints, ...]:
@@ -731,7 +711,8 @@ def _fieller(
 ) -> tuple[Floats, Floats, Floats]:
     """Estimate and ends of top / bottom: roots of (N - r D)^2 = t^2 Var(N - r D) in r."""
     n, d = top[0], np.where(bottom[0] > 0, bottom[0], np.nan)
-    by_n, by_d = (np.einsum("...ci,...i->...c", cells, slope) for slope in (top[1], bottom[1]))
+    by_n = np.einsum("...ci,...i->...c", cells, top[1])
+    by_d = np.einsum("...ci,...i->...c", cells, bottom[1])
     t2 = quantile**2
     a = d * d - t2 * between_clusters(by_d, sizes)
     b = n * d - t2 * between_clusters(by_n, sizes, by_d)
@@ -768,14 +749,18 @@ def clustered_differences(
     *,
     transform: Transform = np.asarray,
     squares: ArrayLike | None = None,
+    pairs: Ints | None = None,
 ) -> RateDifferences:
-    """From ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second; ``transform`` is an
-    increasing function of a rate, of which the difference is then (F1 of its J). Of weighted
-    trials, ``squares`` (2, ..., C) are the sums of squared weights (``clustered_rates``).
+    """From ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second, or with ``pairs``
+    (2, P) from those (..., J, C) of J raters, the places of first and second among them: (..., P).
 
-    Undefined where either rate or its interval is.
+    ``transform`` is an increasing function of a rate, of which the difference is then (F1 of its
+    J). Of weighted trials, ``squares``, of the same shape, are the sums of squared weights
+    (``clustered_rates``). Undefined where either rate or its interval is.
     """
-    difference, ends = _ends_by_level(hits, trials, stratum_sizes, transform, squares)
+    difference, ends = _ends_by_level(
+        hits, trials, stratum_sizes, transform, squares=squares, pairs=pairs
+    )
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
         p_value = _p_value(ends, difference)
@@ -820,7 +805,7 @@ def difference_limits(
 ) -> Interval:
     """Compute the difference (...) and its limits as ``clustered_differences``, without a
     p-value, which takes a search."""
-    difference, ends = _ends_by_level(hits, trials, stratum_sizes, np.asarray, squares)
+    difference, ends = _ends_by_level(hits, trials, stratum_sizes, np.asarray, squares=squares)
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
     return Interval(difference, low, high, confidence)
@@ -831,46 +816,45 @@ def _ends_by_level(
     trials: ArrayLike,
     stratum_sizes: ArrayLike,
     transform: Transform,
+    *,
     squares: ArrayLike | None = None,
+    pairs: Ints | None = None,
 ) -> tuple[Floats, Ends]:
     """Return the difference (...), and a function from a level to its limits."""
     h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
-    rates = rate_evidence(h, n, sizes, squares)
-    correlation = np.minimum(
-        _clustered_differences_correlation(h - rates.rate[..., None] * n, sizes),
-        _most_correlation(rates.clusters.min(axis=0)),
-    )
-    value = transform(rates.rate)
+    known = rate_evidence(h, n, sizes, squares)
+    rate, effective, clusters = known.rate, known.trials, known.clusters
+    deviations = h - rate[..., None] * n
+    variances = between_clusters(deviations, sizes)
+    if pairs is not None:
+        rate, effective, clusters, variances = (
+            np.moveaxis(each[..., pairs], -2, 0) for each in (rate, effective, clusters, variances)
+        )
+        deviations = np.moveaxis(deviations[..., pairs, :], -3, 0)
+    # Of the two rates over draws of tasks; 0 where one is still.
+    spread = np.sqrt(variances[0] * variances[1])
+    some = spread > 1e-12
+    both = between_clusters(deviations[0], sizes, deviations[1])
+    correlation = np.where(some, np.clip(both / np.where(some, spread, 1.0), -1, 1), 0.0)
+    # So many degrees of freedom support no larger one. That of two tasks is always 1 or -1, and at
+    # 1 the limits do not move with the level. From four degrees on the distance to 1 falls with
+    # their square: judges that are all but one keep a narrow interval.
+    df = clusters.min(axis=0)
+    correlation = np.minimum(correlation, 1 - np.minimum(1 / df, 4 / df**2))
+    value = transform(rate)
     difference = value[0] - value[1]
 
     def ends(level: ArrayLike) -> tuple[Floats, Floats]:
         # The clusters show the correlation of the two rates as well: all of it is estimated.
-        quantile = scipy.special.stdtrit(rates.clusters, 1 - np.asarray(level) / 2)
-        limits = wilson_limits(rates.rate, rates.trials, quantile)
-        low, high = (transform(end) for end in limits)
+        quantile = scipy.special.stdtrit(clusters, 1 - np.asarray(level) / 2)
+        low, high = transform(np.stack(wilson_limits(rate, effective, quantile)))
         down, up = value - low, high - value
         below = down[0] ** 2 - 2 * correlation * down[0] * up[1] + up[1] ** 2
         above = up[0] ** 2 - 2 * correlation * up[0] * down[1] + down[1] ** 2
         return difference - np.sqrt(below), difference + np.sqrt(above)
 
     return difference, ends
-
-
-def _clustered_differences_correlation(deviations: Floats, sizes: Ints) -> Floats:
-    """Of the two rates over draws of tasks, from deviations (2, ..., C); 0 where one is still."""
-    both = between_clusters(deviations[0], sizes, deviations[1])
-    variances = between_clusters(deviations, sizes)
-    spread = np.sqrt(variances[0] * variances[1])
-    some = spread > 1e-12
-    return np.asarray(np.where(some, np.clip(both / np.where(some, spread, 1.0), -1, 1), 0.0))
-
-
-def _most_correlation(df: Floats) -> Floats:
-    """Return the largest correlation that so many degrees of freedom can support. That of two tasks
-    is always 1 or -1, and at 1 the limits do not move with the level. From four degrees on the
-    distance to 1 falls with their square: judges that are all but one keep a narrow interval."""
-    return np.asarray(1 - np.minimum(1 / df, 4 / df**2))
 
 
 def _p_value(ends: Ends, difference: Floats) -> Floats:

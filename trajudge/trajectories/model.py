@@ -157,7 +157,7 @@ class ImageRef(Record):
 
     @model_validator(mode="after")
     def _one_source(self) -> ImageRef:
-        if sum(value is not None for value in (self.path, self.data, self.problem)) != 1:
+        if (self.path is None) + (self.data is None) + (self.problem is None) != 2:
             raise ValueError("an ImageRef has either a path or data, or a problem")
         return self
 

@@ -309,8 +309,11 @@ def read(path: Path, want: Want = accept_all) -> Loaded:
     # A file that the user named is read wherever it leads to; one found in a folder is not.
     folder = DataFolder(path) if file != path else None
     images = _Images(file.parent, folder)
-    lines = (_read_line(file, line, want, images) for line in read_lines(file, folder=folder))
-    return (read for read in lines if read is not None)
+    return (
+        item
+        for line in read_lines(file, folder=folder)
+        if (item := _read_line(file, line, want, images)) is not None
+    )
 
 
 def put_image(folder: Path, content: bytes) -> str:

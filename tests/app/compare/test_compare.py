@@ -25,7 +25,7 @@ from trajudge.app.compare.paired_judges import PairedJudges, PairedTables
 from trajudge.app.compare.query import read_compare
 from trajudge.app.compare.table import compare
 from trajudge.app.server.workspace import open_workspace
-from trajudge.eval.rescoring import read_sources, score_source
+from trajudge.eval.score import read_sources, score_source
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,

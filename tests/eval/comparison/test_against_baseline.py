@@ -86,8 +86,8 @@ def test_the_probability_of_improvement_against_all_pairs_of_runs() -> None:
         for t in range(15)
     ]
     found = improvement(x, y, TaskRuns.of(task))
-    assert found.estimate[0] == pytest.approx(np.mean(shares))
+    assert found.estimate == pytest.approx(np.mean(shares))
     half = 2.145 * np.std(shares, ddof=1) / 15**0.5
-    assert found.high[0] - found.low[0] == pytest.approx(2 * half, rel=1e-3)
+    assert found.high - found.low == pytest.approx(2 * half, rel=1e-3)
     one = improvement(np.array([True]), np.array([False]), TaskRuns.of([0]))
-    assert np.isnan(one.low[0])
+    assert np.isnan(one.low)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.eval.cases import call, failed, said
 from trajudge.eval.reporting.sentences import cost_sentence
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import PaidBeside
+from trajudge.eval.scoring.records import UnattributedCost
 from trajudge.judges.model import Call, Judgment, Status
 
-NOTHING = PaidBeside()
+NOTHING = UnattributedCost()
 
 
-def sentence(*judgments: Judgment, beside: PaidBeside = NOTHING) -> str:
-    scores = score(judgments, {}, rewards={}).model_copy(update={"beside": beside})
+def sentence(*judgments: Judgment, unattributed: UnattributedCost = NOTHING) -> str:
+    scores = score(judgments, {}, rewards={}).model_copy(update={"unattributed_cost": unattributed})
     return cost_sentence(scores)
 
 
@@ -71,7 +71,7 @@ def test_a_model_that_answered_nothing_was_called_all_the_same() -> None:
 
 
 def test_what_no_judgment_holds_comes_on_top() -> None:
-    told = sentence(judged(1, call(0.5)), beside=PaidBeside(dollars=0.25))
+    told = sentence(judged(1, call(0.5)), unattributed=UnattributedCost(dollars=0.25))
     assert told.endswith(
         "; $0.2500 more for failed attempts, repeated requests and replies that no judgment holds"
     )
@@ -79,12 +79,12 @@ def test_what_no_judgment_holds_comes_on_top() -> None:
 
 def test_what_nobody_knows_is_told_as_unknown() -> None:
     judgment = judged(1, call(0.5))
-    told = sentence(judgment, beside=PaidBeside(dollars=0.25, unpriced=2))
+    told = sentence(judgment, unattributed=UnattributedCost(dollars=0.25, unpriced=2))
     assert "; $0.2500 and 2 calls of unknown cost more for failed attempts" in told
-    told = sentence(judgment, beside=PaidBeside(unpriced=1))
+    told = sentence(judgment, unattributed=UnattributedCost(unpriced=1))
     assert "; 1 call of unknown cost more for failed attempts" in told
 
 
 def test_calls_that_were_cheaper_in_batches_cost_what_was_paid() -> None:
-    told = sentence(judged(1, call(0.5)), beside=PaidBeside(rebate=0.25))
+    told = sentence(judged(1, call(0.5)), unattributed=UnattributedCost(rebate=0.25))
     assert told.startswith("Cost: $0.2500, 1 call, ")

@@ -19,7 +19,7 @@ from trajudge.eval.judge import main as judge_main
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import paper_table
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import OVERALL, EqualRecall, PaidBeside, ScoreReport
+from trajudge.eval.scoring.records import OVERALL, EqualRecall, ScoreReport, UnattributedCost
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -135,8 +135,8 @@ def test_baselines_of_different_trajectories_say_beside_whom_they_were_scored() 
 
 def test_no_part_of_the_cost_is_cut_on_a_narrow_screen() -> None:
     judgments = [said(1, True, calls=(call(usage=Usage(input=990_488_000, output=34_268_000)),))]
-    beside = PaidBeside(dollars=0.2939)
-    scores = score(judgments, {}, rewards={}).model_copy(update={"beside": beside})
+    unattributed = UnattributedCost(dollars=0.2939)
+    scores = score(judgments, {}, rewards={}).model_copy(update={"unattributed_cost": unattributed})
     shown = summary(scores, seconds=1234.5, width=60)
     words = " ".join(shown.split())
     assert "34,268,000 output tokens; $0.2939 more for failed attempts" in words

@@ -23,7 +23,7 @@ from trajudge.app.settings import Redaction, ReportConfig
 from trajudge.eval.process import question_of
 from trajudge.eval.reporting.sentences import finding, notes, warnings_of
 from trajudge.eval.reporting.tables import tables
-from trajudge.eval.rescoring import (
+from trajudge.eval.score import (
     add_baselines,
     observed_verdicts,
     read_sources,

@@ -9,7 +9,7 @@ from trajudge.app.pages.figures import CurvePoint, curve_points
 from trajudge.app.reports.views import overall_scores
 from trajudge.app.server.processes import in_process
 from trajudge.eval.process import question_of
-from trajudge.eval.rescoring import observed_verdicts, read_sources, score_source
+from trajudge.eval.score import observed_verdicts, read_sources, score_source
 from trajudge.eval.scoring.records import LabelName, ScoreReport
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.store.run_folder import JUDGMENTS

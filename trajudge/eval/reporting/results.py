@@ -25,7 +25,7 @@ _NESTED = {"counts", "baseline", "intervals", "no_interval", "design_effects"}
 _OF_CALLS = {"seconds", "cached", "cached_cost", "cached_unpriced"}
 _EXECUTION: dict[str, Any] = {
     "spending": {"__all__": {**dict.fromkeys(_OF_CALLS, True), "stages": {"__all__": _OF_CALLS}}},
-    "beside": True,
+    "unattributed_cost": True,
 }
 
 

@@ -25,10 +25,10 @@ from trajudge.eval.scoring.records import (
     JudgeUsage,
     LabelName,
     Limits,
-    PaidBeside,
     Ranking,
     Score,
     ScoreReport,
+    UnattributedCost,
     UnfinishedRun,
     UsageTotals,
 )
@@ -338,48 +338,52 @@ class RunCost(Record):
 
 def run_cost(scores: ScoreReport) -> RunCost:
     """Return what the runs of the scores paid."""
-    dollars = known_dollars(scores.spending, scores.beside)
-    return RunCost(dollars=dollars, more=scores.beside.dollars, sentence=cost_sentence(scores))
+    dollars = known_dollars(scores.spending, scores.unattributed_cost)
+    return RunCost(
+        dollars=dollars, more=scores.unattributed_cost.dollars, sentence=cost_sentence(scores)
+    )
 
 
-def known_dollars(spent: Sequence[JudgeUsage], beside: PaidBeside) -> float | None:
+def known_dollars(spent: Sequence[JudgeUsage], unattributed: UnattributedCost) -> float | None:
     """Add up what was paid for the calls of judgments; None where the price of one is not known."""
     published = any(not s.calls and is_not_told(s.judge) for s in spent)
     unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
-    return None if published or unpriced else paid_dollars(spent, beside.rebate)
+    return None if published or unpriced else paid_dollars(spent, unattributed.rebate)
 
 
-def paid_more(beside: PaidBeside) -> str:
+def paid_more(unattributed: UnattributedCost) -> str:
     """Say what was paid for what no judgment holds; "" for less than is printed."""
-    prices = [_dollars(beside.dollars)] if beside.dollars >= LEAST_SHOWN else []
-    prices += [_unpriced(beside.unpriced)] if beside.unpriced else []
+    prices = [_dollars(unattributed.dollars)] if unattributed.dollars >= LEAST_SHOWN else []
+    prices += [_unpriced(unattributed.unpriced)] if unattributed.unpriced else []
     if not prices:
         return ""
     for_these = "failed attempts, repeated requests and replies that no judgment holds"
     return f"{' and '.join(prices)} more for {for_these}"
 
 
-def beside_sentence(beside: PaidBeside) -> str:
+def unattributed_sentence(unattributed: UnattributedCost) -> str:
     """Say how far the run paid more, and less, than the tables of its judgments' calls tell."""
-    is_less = beside.rebate >= LEAST_SHOWN
-    less = f"{_dollars(beside.rebate)} less for calls that were cheaper in batches"
-    return "; ".join(filter(None, [less if is_less else "", presumed(beside), paid_more(beside)]))
+    is_less = unattributed.rebate >= LEAST_SHOWN
+    less = f"{_dollars(unattributed.rebate)} less for calls that were cheaper in batches"
+    return "; ".join(
+        filter(None, [less if is_less else "", presumed(unattributed), paid_more(unattributed)])
+    )
 
 
-def presumed(beside: PaidBeside) -> str:
+def presumed(unattributed: UnattributedCost) -> str:
     """Say what counts for calls of unknown cost; "" where nothing was reserved for them."""
-    if beside.presumed < LEAST_SHOWN:
+    if unattributed.presumed < LEAST_SHOWN:
         return ""
-    return f"{_dollars(beside.presumed)} counts towards --max-cost for calls of unknown cost"
+    return f"{_dollars(unattributed.presumed)} counts towards --max-cost for calls of unknown cost"
 
 
 def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
-    """Say what the judgments' calls cost, what was paid beside them, and how long this session of
+    """Say what the judgments' calls cost, what was paid on top, and how long this session of
     the runs took: earlier ones have paid, too."""
-    spent, beside = scores.spending, scores.beside
+    spent, unattributed = scores.spending, scores.unattributed_cost
     published = [s for s in spent if not s.calls and is_not_told(s.judge)]
     if any(s.calls for s in spent):
-        text = f"Cost: {paid_for(spent, beside.rebate)}, {_calls(spent)}, {_tokens(spent)}"
+        text = f"Cost: {paid_for(spent, unattributed.rebate)}, {_calls(spent)}, {_tokens(spent)}"
         if published:
             text += f"; unknown for {count_of(len(published), 'published judge')}"
     elif published:
@@ -388,7 +392,7 @@ def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
         text = "Cost: $0 (no call was answered)"
     else:
         text = "Cost: $0 (no model was called)"
-    for more in filter(None, (presumed(beside), paid_more(beside))):
+    for more in filter(None, (presumed(unattributed), paid_more(unattributed))):
         text += f"; {more}"
     return text if seconds is None else f"{text}; wall time of this session: {seconds:.1f} s"
 
@@ -458,22 +462,22 @@ def _unpriced(count: int) -> str:
 
 
 def goal_notes(
-    report: ScoreReport, goals: TaskGoals, by_goal: Callable[[], ScoreReport]
+    scores: Sequence[Score], goals: TaskGoals, by_goal: Callable[[], Sequence[Score]]
 ) -> Iterator[str]:
-    """Say which task ids of a report share a goal, with the interval of the first judge's precision
-    by task ids and as ``by_goal``, which scores the same again, has it by goals."""
-    reports = iter((lambda: report, by_goal))
+    """Say which task ids of ``scores`` share a goal, with the interval of the first judge's
+    precision by task ids and as ``by_goal``, which scores the same again, has it by goals."""
+    attempts = iter((lambda: scores, by_goal))
 
     def measure() -> tuple[str, str, int] | None:
-        score = _precision(next(reports)())
+        score = _precision(next(attempts)())
         return None if score is None else (f"{score.judge}: precision", _shown(score), score.tasks)
 
     if note := goal_note(goals, measure):
         yield note
 
 
-def _precision(report: ScoreReport) -> Score | None:
-    rows = [each for each in report.scores if not each.baseline and each.agent == ALL_AGENTS]
+def _precision(scores: Sequence[Score]) -> Score | None:
+    rows = [each for each in scores if not each.baseline and each.agent == ALL_AGENTS]
     whole = [each for each in rows if each.benchmark == OVERALL and each.precision is not None]
     return whole[0] if whole else None
 
@@ -542,7 +546,7 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
             lines += _left_out(score, scores)
     lines += [*without_estimate(scores), *_without_interval(scores)]
-    if paid := beside_sentence(scores.beside):
+    if paid := unattributed_sentence(scores.unattributed_cost):
         lines.append(f"cost: {paid}")
     if wall_seconds is not None:
         lines.append(f"wall time of this session: {wall_seconds:.1f} s")

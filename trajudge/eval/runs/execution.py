@@ -137,7 +137,7 @@ def scores_of_all(runs: Sequence[RunPlan], results: Sequence[RunResult]) -> Scor
     }
     scores = score(judgments, labels, rewards=rewards, missing=missing, training=training)
     more = {
-        "beside": paid_in_all(result.scores.beside for result in results),
+        "unattributed_cost": paid_in_all(result.scores.unattributed_cost for result in results),
         "unfinished": tuple(
             run.model_copy(update={"judge": names[run.judge]})
             for result, names in zip(results, renamed, strict=True)

@@ -14,8 +14,8 @@ from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
-from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport, UnfinishedRun
+from trajudge.eval.scoring.compute import metric_scores, score
+from trajudge.eval.scoring.records import Missing, ScoreReport, UnattributedCost, UnfinishedRun
 from trajudge.eval.sources import policy_name, recorded_policies
 from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import COST, writing
@@ -38,16 +38,18 @@ def write_results(
     plan: RunPlan,
     judgments: Sequence[Judgment],
     rewards: Mapping[TrajectoryKey, float | None],
-    beside: PaidBeside,
+    unattributed: UnattributedCost,
 ) -> ScoreReport:
-    """Score the judgments of one run, which paid ``beside`` their cost, and write its results, and
-    the export if asked for."""
+    """Score the judgments of one run, which paid ``unattributed`` on top of their cost, and write
+    its results, and the export if asked for."""
     missing = missing_policy(plan.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
-    scored = partial(score, judgments, plan.labels, rewards=rewards, missing=missing)
-    again = partial(scored, training=plan.training, compared=None)
-    notes = goal_notes(scores, read_goals(plan.folder), again)
-    scores = scores.model_copy(update={"beside": beside, "remarks": (*scores.remarks, *notes)})
+    scored = partial(metric_scores, judgments, plan.labels, rewards=rewards, missing=missing)
+    again = partial(scored, training=plan.training)
+    notes = goal_notes(scores.scores, read_goals(plan.folder), again)
+    scores = scores.model_copy(
+        update={"unattributed_cost": unattributed, "remarks": (*scores.remarks, *notes)}
+    )
     if (judged := len(judgments)) < plan.total:
         cut = UnfinishedRun(judge=plan.judge_id, judged=judged, due=plan.total)
         scores = scores.model_copy(update={"unfinished": (cut,)})

@@ -23,7 +23,13 @@ from trajudge.eval.runs.settings import (
     RunConfig,
     RunRequest,
 )
-from trajudge.eval.sources import LabelFit, label_fit, misfits, refuse_strangers, strangers_said
+from trajudge.eval.sources import (
+    LabelFit,
+    label_fit,
+    misfits,
+    refuse_unmatched_labels,
+    unmatched_labels_message,
+)
 from trajudge.eval.store.inputs import MEMORY, DataIndex, DataSource, find_source
 from trajudge.eval.store.labels import RunLabels, labels_of, splits_of
 from trajudge.eval.store.manifest import RunManifest, code_version, default_folder
@@ -493,7 +499,7 @@ def _plan(request: RunRequest, config: JudgeConfig, find: Callable[[], DataSourc
     labels = labels_of(source.annotations)
     split = _split(data.split, labels)
     index = _index(source, strict=data.strict)
-    refuse_strangers(str(source.labels), index.keys, labels, split)
+    refuse_unmatched_labels(str(source.labels), index.keys, labels, split)
     rng = np.random.default_rng(calls.seed)
     keys, unsplit = select(index.keys, data, split, splits_of(labels), rng)
     made, card = made_judge(config, options), find_judge(config.judge).card
@@ -704,4 +710,6 @@ def _strangers(plan: RunPlan) -> str:
     nothing where one does."""
     if len(plan.labels) or not len(plan.known):
         return ""
-    return "warning: " + strangers_said(str(plan.source.labels), plan.known, plan.keys.key(0))
+    return "warning: " + unmatched_labels_message(
+        str(plan.source.labels), plan.known, plan.keys.key(0)
+    )

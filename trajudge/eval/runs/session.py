@@ -34,7 +34,7 @@ from trajudge.eval.runs.outputs import (
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.scoring.records import ScoreReport
-from trajudge.eval.scoring.usage import paid_beside
+from trajudge.eval.scoring.usage import unattributed_cost
 from trajudge.eval.store.labels import RewardColumns, Rewards
 from trajudge.eval.store.manifest import EffectiveParameters, earlier_sent, merged, open_folder
 from trajudge.eval.store.run_folder import (
@@ -128,8 +128,8 @@ class RunSession:
 
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
-        beside = paid_beside(self.plan.folder / PAYMENTS, judgments.calls, self.waiting)
-        scores = await asyncio.to_thread(write_results, self.plan, judgments, rewards, beside)
+        unattributed = unattributed_cost(self.plan.folder / PAYMENTS, judgments.calls, self.waiting)
+        scores = await asyncio.to_thread(write_results, self.plan, judgments, rewards, unattributed)
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.plan, judgments, self.stop.reason))
         return RunResult(

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
+from math import isnan
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ from trajudge.eval.scoring.records import (
     Ranking,
 )
 from trajudge.stats.comparison import TaskRuns, holm, improvement, mcnemar_by_task
-from trajudge.stats.intervals import Bools, clustered_differences, verdict_columns
+from trajudge.stats.intervals import Bools, Floats, clustered_differences, verdict_columns
 
 COMPARED = ("precision", "recall", "f1")
 
@@ -78,7 +79,7 @@ def compare(
         differences += tested
         if not any(judge.reference.is_weighted for judge in judges.values()):
             discordances += _mcnemar_results(pairs, benchmark, label)
-        rankings += [_ranking(metric, benchmark, label, judges, tested) for metric in COMPARED]
+        rankings += _rankings(benchmark, label, judges, tested)
     return Comparison(
         differences=tuple(differences),
         discordances=tuple(discordances),
@@ -176,36 +177,39 @@ def _tested(pairs: Sequence[JudgePair]) -> dict[str, list[dict[str, Any]]]:
     columns = verdict_columns(predictions, labels).reshape(len(first), 6 * len(judges))
     counts, squares, sizes = first.sum_by_task(columns, len(judges))
     same = (predictions[:, order[0]] == predictions[:, order[1]]).all(axis=0).tolist()
-    tests: dict[str, list[dict[str, Any]]] = {}
-    for name in COMPARED:
-        metric = METRICS[name]
-        differences = clustered_differences(
-            metric.sum_hits(counts)[order],
-            metric.sum_trials(counts)[order],
-            sizes,
-            transform=metric.transform,
-            squares=None if squares is None else metric.sum_trials(squares)[order],
-        )
-        interval = differences.interval
-        table = np.stack(
-            [interval.estimate, interval.low, interval.high, differences.p_value], axis=-1
-        )
-        tests[name] = [
-            _explained([_defined(value) for value in row], is_same)
-            for row, is_same in zip(table.tolist(), same, strict=True)
-        ]
+    metrics = [METRICS[name] for name in COMPARED]
+    differences = clustered_differences(
+        np.stack([metric.sum_hits(counts) for metric in metrics]),
+        np.stack([metric.sum_trials(counts) for metric in metrics]),
+        sizes,
+        transform=_compared_values,
+        squares=None
+        if squares is None
+        else np.stack([metric.sum_trials(squares) for metric in metrics]),
+        pairs=order,
+    )
+    interval = differences.interval
+    table = np.stack([interval.estimate, interval.low, interval.high, differences.p_value], axis=-1)
+    tests: dict[str, list[dict[str, Any]]] = {name: [] for name in COMPARED}
+    for mine, rows in zip(tests.values(), table.tolist(), strict=True):
+        for (difference, low, high, p), is_same in zip(rows, same, strict=True):
+            if np.isnan(difference):
+                mine.append(_test(None, None, None, None, UNDEFINED))
+            elif np.isnan(low):
+                mine.append(_test(difference, None, None, None, ONE_TASK))
+            elif is_same:
+                mine.append(_test(difference, None, None, 1.0, SAME))
+            else:
+                mine.append(_test(difference, low, high, _defined(p), ""))
     return tests
 
 
-def _explained(test: list[float | None], is_same: bool) -> dict[str, Any]:
-    difference, low, high, p = test
-    if difference is None:
-        return _test(None, None, None, None, UNDEFINED)
-    if low is None:
-        return _test(difference, None, None, None, ONE_TASK)
-    if is_same:
-        return _test(difference, None, None, 1.0, SAME)
-    return _test(difference, low, high, p, "")
+def _compared_values(rates: Floats) -> Floats:
+    """Map the rates (..., len(COMPARED), P) of the compared metrics to their values."""
+    values = rates.copy()
+    for place, name in enumerate(COMPARED):
+        values[..., place, :] = METRICS[name].transform(rates[..., place, :])
+    return values
 
 
 def _test(
@@ -278,29 +282,32 @@ def _mcnemar_results(
     pairs: Sequence[JudgePair], benchmark: str, label: LabelName
 ) -> list[McNemarResult]:
     """Test who is right more often; without a trajectory nothing tells the two apart."""
-    runs: dict[bytes, TaskRuns] = {}
-    tests: list[dict[str, Any]] = []
-    for pair in pairs:
-        right, others = pair.one.right, pair.other.right
-        test = {
-            "only_first_right": int((right & ~others).sum()),
-            "only_second_right": int((others & ~right).sum()),
-        }
-        if not len(pair.one):
-            tests.append({**test, "p": 1.0})
-            continue
-        if (which := pair.one.trajectories) not in runs:
-            runs[which] = TaskRuns.of(pair.one.task, pair.one.benchmark)
-        better = improvement(right, others, runs[which])
-        tests.append(
-            {
-                **test,
-                "p": mcnemar_by_task(right, others, runs[which]),
-                "improvement": _defined(better.estimate[0]),
-                "improvement_low": _defined(better.low[0]),
-                "improvement_high": _defined(better.high[0]),
+    tests: list[dict[str, Any]] = [{} for _ in pairs]
+    together: dict[bytes, list[int]] = defaultdict(list)
+    for place, pair in enumerate(pairs):
+        together[pair.one.trajectories].append(place)
+    for places in together.values():
+        one = pairs[places[0]].one
+        right = np.stack([pairs[place].one.right for place in places])
+        others = np.stack([pairs[place].other.right for place in places])
+        only_first, only_second = (right & ~others).sum(axis=-1), (others & ~right).sum(axis=-1)
+        for row, place in enumerate(places):
+            tests[place] = {
+                "only_first_right": int(only_first[row]),
+                "only_second_right": int(only_second[row]),
+                "p": 1.0,
             }
-        )
+        if not len(one):
+            continue
+        tasks = TaskRuns.of(one.task, one.benchmark)
+        better = improvement(right, others, tasks)
+        for row, place in enumerate(places):
+            tests[place] |= {
+                "p": mcnemar_by_task(right[row], others[row], tasks),
+                "improvement": _defined(better.estimate[row]),
+                "improvement_low": _defined(better.low[row]),
+                "improvement_high": _defined(better.high[row]),
+            }
     p_holm = holm([test["p"] for test in tests]).tolist()
     return [
         McNemarResult(
@@ -316,38 +323,38 @@ def _mcnemar_results(
     ]
 
 
-def _ranking(
-    metric: str,
+def _rankings(
     benchmark: str,
     label: LabelName,
     judges: Mapping[str, Observations],
     differences: Sequence[MetricDifference],
-) -> Ranking:
-    apart = {
-        (d.first, d.second)
-        for d in differences
-        if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
-    }
-    values = {name: _value(metric, observations) for name, observations in judges.items()}
-    order = sorted(values, key=lambda name: (np.isnan(values[name]), -values[name], name))
-    undefined = [name for name in order if np.isnan(values[name])]
-    return Ranking(
-        benchmark=benchmark,
-        label=label,
-        metric=metric,
-        judges=tuple(order),
-        ties=tuple(_ties(order[: len(order) - len(undefined)], apart)),
-        apart=tuple(sorted(apart)),
-        undefined=tuple(undefined),
-        equal=tuple(after for before, after in pairwise(order) if values[before] == values[after]),
-    )
-
-
-def _value(metric: str, observations: Observations) -> float:
-    cells = verdict_columns(observations.predictions[:, None], observations.labels[:, None])[:, 0]
-    weights = observations.weights
-    counts = cells.sum(axis=0) if weights is None else weights @ cells
-    return float(METRICS[metric].value(counts.astype(float)))
+) -> Iterator[Ranking]:
+    """Yield the order of the judges by every compared metric, and who differs from whom."""
+    counts = np.zeros((len(judges), 6))
+    for place, each in enumerate(judges.values()):
+        cells = verdict_columns(each.predictions[:, None], each.labels[:, None])[:, 0]
+        counts[place] = cells.sum(axis=0) if each.weights is None else each.weights @ cells
+    for metric in COMPARED:
+        apart = {
+            (d.first, d.second)
+            for d in differences
+            if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
+        }
+        values = dict(zip(judges, METRICS[metric].value(counts).tolist(), strict=True))
+        order = sorted(values, key=lambda name: (isnan(values[name]), -values[name], name))
+        undefined = [name for name in order if isnan(values[name])]
+        yield Ranking(
+            benchmark=benchmark,
+            label=label,
+            metric=metric,
+            judges=tuple(order),
+            ties=tuple(_ties(order[: len(order) - len(undefined)], apart)),
+            apart=tuple(sorted(apart)),
+            undefined=tuple(undefined),
+            equal=tuple(
+                after for before, after in pairwise(order) if values[before] == values[after]
+            ),
+        )
 
 
 def _ties(order: list[str], apart: set[tuple[str, str]]) -> list[tuple[str, ...]]:

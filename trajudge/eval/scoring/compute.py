@@ -18,7 +18,7 @@ from trajudge.eval.scoring.metrics import (
     SCORE_METRICS,
     VERDICT_METRICS,
     agentrewardbench_rates,
-    count_cells,
+    verdict_limits,
 )
 from trajudge.eval.scoring.observations import (
     GroupObservations,
@@ -98,20 +98,7 @@ def score(
     gives the rates.
     """
     with collection_paused():
-        columns = JudgmentTable.of(judgments)
-        reference = ReferenceLabels.of(
-            columns.keys, LabelColumns.of(labels), RewardColumns.of(rewards)
-        )
-        if reference.is_weighted and missing == "agentrewardbench":
-            raise UserError(
-                "the labels were drawn with unequal probabilities, and the paper's arithmetic has "
-                "no weights: score with --protocol default"
-            )
-        judges = [
-            _Judge.of(name, columns.at(mine), reference.judged[mine], reference, training or {})
-            for name, mine in by_judge(columns)
-        ]
-        del columns
+        judges, reference = _read_judges(judgments, labels, rewards, missing, training)
         cells = [cell for judge in judges for cell in judge.cells(missing, by_agent)]
         of_success = [cell for cell in cells if cell.label == "success"]
         detailed = [cell for cell in cells if by_agent or cell.group.agent == ALL_AGENTS]
@@ -135,6 +122,44 @@ def score(
                 *([WEIGHTED] if reference.is_weighted else []),
             ),
         )
+
+
+def metric_scores(
+    judgments: Iterable[Judgment],
+    labels: Labels,
+    *,
+    rewards: Mapping[TrajectoryKey, float | None],
+    missing: Missing = "negative",
+    by_agent: bool = False,
+    training: Mapping[str, Collection[TrajectoryKey]] | None = None,
+) -> tuple[Score, ...]:
+    """Compute the ``scores`` of ``score`` alone; arguments as there."""
+    with collection_paused():
+        judges, _ = _read_judges(judgments, labels, rewards, missing, training)
+        cells = [cell for judge in judges for cell in judge.cells(missing, by_agent)]
+        chosen = [cell for cell in cells if by_agent or cell.group.agent == ALL_AGENTS]
+        return tuple(_scores(chosen, missing))
+
+
+def _read_judges(
+    judgments: Iterable[Judgment],
+    labels: Labels,
+    rewards: Mapping[TrajectoryKey, float | None],
+    missing: Missing,
+    training: Mapping[str, Collection[TrajectoryKey]] | None,
+) -> tuple[list[_Judge], ReferenceLabels]:
+    columns = JudgmentTable.of(judgments)
+    reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), RewardColumns.of(rewards))
+    if reference.is_weighted and missing == "agentrewardbench":
+        raise UserError(
+            "the labels were drawn with unequal probabilities, and the paper's arithmetic has "
+            "no weights: score with --protocol default"
+        )
+    judges = [
+        _Judge.of(name, columns.at(mine), reference.judged[mine], reference, training or {})
+        for name, mine in by_judge(columns)
+    ]
+    return judges, reference
 
 
 def by_judge(judgments: JudgmentTable) -> Iterator[tuple[str, Bools]]:
@@ -204,7 +229,11 @@ class _Judge:
         """Count how the judgments of every group ended."""
         predictions, reference = self.predictions, self.predictions.reference
         answered = {label: predictions.answered(label) for label in predictions.labels()}
+        positive = {
+            label: gave & (predictions.values[label] == 1) for label, gave in answered.items()
+        }
         unlabelled = ~reference.annotated[predictions.index]
+        due = self.due & ~self.trained
         for group in self.groups:
             if not (by_agent or group.agent == ALL_AGENTS):
                 continue
@@ -220,14 +249,11 @@ class _Judge:
                 judged=judged,
                 statuses={status: n for status, n in zip(STATUSES, ended, strict=True) if n},
                 shortened={r: n for r, n in zip(RUNGS, cut, strict=True) if n and r != WHOLE},
-                unjudged=int((self.due & members & ~self.trained).sum()) - judged,
+                unjudged=int((due & members).sum()) - judged,
                 unlabelled=int((inside & unlabelled).sum()),
                 training=int((self.trained & members).sum()),
                 verdicts={label: int((inside & gave).sum()) for label, gave in answered.items()},
-                positive={
-                    label: int((inside & gave & (predictions.values[label] == 1)).sum())
-                    for label, gave in answered.items()
-                },
+                positive={label: int((inside & yes).sum()) for label, yes in positive.items()},
             )
 
 
@@ -240,7 +266,16 @@ def _scores(cells: Sequence[GroupObservations], missing: Missing) -> list[Score]
     for cell in cells:
         counted = cell.observations.counted(missing)
         whole, answered = len(cell.observations), int(cell.observations.answered.sum())
-        fields.append(_fields(cell, counted, missing=whole - answered))
+        fields.append(
+            {
+                "judge": cell.judge,
+                "benchmark": cell.group.benchmark,
+                "agent": cell.group.agent,
+                "label": cell.label,
+                "unsure": cell.unsure,
+                "missing": whole - answered,
+            }
+        )
         observed.append(counted)
         if cell.label != "success" or cell.judge == RULE_BASED:
             continue
@@ -248,8 +283,8 @@ def _scores(cells: Sequence[GroupObservations], missing: Missing) -> list[Score]
         if shared not in rules:
             rules[shared] = counted.rewarded().as_rule_based()
         rule = rules[shared]
-        more = {"baseline": True, "without_reward": len(counted) - len(rule)}
-        fields.append(_fields(cell, rule, **more))
+        without = len(counted) - len(rule)
+        fields.append(fields[-1] | {"missing": 0, "baseline": True, "without_reward": without})
         observed.append(rule)
     together: dict[bytes, list[int]] = defaultdict(list)
     for place, each in enumerate(observed):
@@ -259,23 +294,6 @@ def _scores(cells: Sequence[GroupObservations], missing: Missing) -> list[Score]
         for place, metrics in zip(places, measured, strict=True):
             fields[place] |= metrics
     return [Score(**each) for each in fields]
-
-
-def _fields(cell: GroupObservations, observations: Observations, **more: Any) -> dict[str, Any]:
-    """Return the fields of a Score that are no metric."""
-    cells = count_cells(observations.labels, observations.predictions).tolist()
-    return {
-        "judge": cell.judge,
-        "benchmark": cell.group.benchmark,
-        "agent": cell.group.agent,
-        "label": cell.label,
-        "n": len(observations),
-        "tasks": len(np.unique(observations.task)),
-        "positives": int(observations.labels.sum()),
-        "counts": Counts(**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=False))),
-        "unsure": cell.unsure,
-        **more,
-    }
 
 
 def _measure(observed: Sequence[Observations], missing: Missing) -> list[dict[str, Any]]:
@@ -292,12 +310,23 @@ def _measure(observed: Sequence[Observations], missing: Missing) -> list[dict[st
         np.column_stack([each.labels for each in columns]),
     ).reshape(len(first), 6 * len(columns))
     counts, squares, sizes = first.sum_by_task(outcomes, len(columns))
+    cells = outcomes.sum(axis=0).reshape(len(columns), 6)
     measured: list[dict[str, Any]] = [
-        {name: {} for name in ("intervals", "no_interval", "design_effects")} for _ in judges
+        {
+            "n": len(first),
+            "tasks": int(sizes.sum()),
+            "positives": tp + fn + missing_true,
+            "counts": Counts(tp=tp, fp=fp, fn=fn, tn=tn),
+            "intervals": {},
+            "no_interval": {},
+            "design_effects": {},
+        }
+        for tp, fp, fn, tn, missing_true, _ in cells[: len(judges)].tolist()
     ]
+    limits = verdict_limits(counts, sizes, squares) if len(first) else {}
     for metric in VERDICT_METRICS:
         values = metric.value(counts.sum(axis=-2)).tolist()
-        limited = metric.interval(counts, sizes, squares) if len(first) else None
+        limited = limits.get(metric.name)
         for each, fields in enumerate(measured):
             value = values[each]
             fields[metric.name] = None if np.isnan(value) else value
@@ -313,8 +342,7 @@ def _measure(observed: Sequence[Observations], missing: Missing) -> list[dict[st
                     fields["design_effects"][metric.name] = effect
     for number, mine in enumerate(judges):
         if missing == "agentrewardbench":
-            cells = count_cells(mine.labels, mine.predictions)
-            measured[number] |= agentrewardbench_rates(cells)
+            measured[number] |= agentrewardbench_rates(cells[number])
         measured[number] |= _measure_scores(mine, measured[number])
     return [measured[place[id(each)]] for each in observed]
 

@@ -19,6 +19,7 @@ from trajudge.stats.intervals import (
     UNBOUNDED,
     Bools,
     Floats,
+    Interval,
     Ints,
     clustered_agreement,
     clustered_rates,
@@ -84,17 +85,6 @@ class Metric:
                 return self.formula(*np.moveaxis(counts[..., :4], -1, 0))
             return self.sum_hits(counts) / self.sum_trials(counts)
 
-    def interval(self, counts: Floats, sizes: Ints, squares: Floats | None = None) -> Limited:
-        """Compute the limits (...); arguments as ``LimitsOf``."""
-        if self.limits is not None:
-            return self.limits(counts, sizes, squares)
-        of_trials = None if squares is None else self.sum_trials(squares)
-        hits, trials = self.sum_hits(counts), self.sum_trials(counts)
-        rates = clustered_rates(hits, trials, sizes, squares=of_trials)
-        low, high = (self.transform(end) for end in (rates.interval.low, rates.interval.high))
-        undefined = np.isnan(rates.interval.estimate)
-        return Limited(low, high, _reasons(low, [(undefined, "")], ONE_TASK), rates.design_effect)
-
     def sum_hits(self, counts: Floats) -> Floats:
         """Add up the hits (...) of counts (..., 6)."""
         return np.asarray(counts[..., list(self.hits)].sum(axis=-1))
@@ -127,6 +117,31 @@ def _balanced_accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats
     return (tp / (tp + fn) + tn / (tn + fp)) / 2
 
 
+def verdict_limits(
+    counts: Floats, sizes: Ints, squares: Floats | None = None
+) -> dict[str, Limited]:
+    """Compute the limits (...) of all metrics of verdicts; arguments as ``LimitsOf``."""
+    shares = [metric for metric in VERDICT_METRICS if metric.limits is None]
+    hits = np.stack([metric.sum_hits(counts) for metric in shares])
+    trials = np.stack([metric.sum_trials(counts) for metric in shares])
+    of_trials = None
+    if squares is not None:
+        of_trials = np.stack([metric.sum_trials(squares) for metric in shares])
+    rates = clustered_rates(hits, trials, sizes, squares=of_trials)
+    limits = {}
+    for place, metric in enumerate(shares):
+        low, high = metric.transform(
+            np.stack([rates.interval.low[place], rates.interval.high[place]])
+        )
+        known = [(np.isnan(rates.interval.estimate[place]), "")]
+        reason = _reasons(low, known, ONE_TASK)
+        limits[metric.name] = Limited(low, high, reason, rates.design_effect[place])
+    for metric in VERDICT_METRICS:
+        if metric.limits is not None:
+            limits[metric.name] = metric.limits(counts, sizes, squares)
+    return limits
+
+
 def _balanced_accuracy_limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
     """Half of one plus recall less FPR."""
     recall, fpr = METRICS["recall"], METRICS["fpr"]
@@ -142,22 +157,27 @@ def _balanced_accuracy_limits(counts: Floats, sizes: Ints, squares: Floats | Non
     return Limited(low, high, _reasons(low, [(np.isnan(interval.estimate), "")], ONE_TASK))
 
 
-def _coefficient_limits(which: int) -> LimitsOf:
-    def limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
-        interval = clustered_agreement(counts[..., :4], sizes)[which]
-        positives, negatives = (_size(counts, squares, part) for part in ([TP, FN], [FP, TN]))
-        total = counts.sum(axis=-2)
-        wrong = total[..., FP] + total[..., FN]
-        known = [
-            (np.isnan(interval.estimate), ""),
-            (np.minimum(positives, negatives) < FEWEST, FEW_OF_A_CLASS),
-            ((wrong == 0) | (wrong == total[..., :4].sum(axis=-1)), NOTHING_VARIES),
-        ]
-        reason = _reasons(interval.low, known, UNBOUNDED)
-        low, high = (np.where(reason != "", np.nan, end) for end in (interval.low, interval.high))
-        return Limited(low, high, reason)
+def _kappa_limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
+    return _coefficient_limits(clustered_agreement(counts[..., :4], sizes)[0], counts, squares)
 
-    return limits
+
+def _mcc_limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
+    return _coefficient_limits(clustered_agreement(counts[..., :4], sizes)[1], counts, squares)
+
+
+def _coefficient_limits(interval: Interval, counts: Floats, squares: Floats | None) -> Limited:
+    positives = _size(counts, squares, [TP, FN])
+    negatives = _size(counts, squares, [FP, TN])
+    total = counts.sum(axis=-2)
+    wrong = total[..., FP] + total[..., FN]
+    known = [
+        (np.isnan(interval.estimate), ""),
+        (np.minimum(positives, negatives) < FEWEST, FEW_OF_A_CLASS),
+        ((wrong == 0) | (wrong == total[..., :4].sum(axis=-1)), NOTHING_VARIES),
+    ]
+    reason = _reasons(interval.low, known, UNBOUNDED)
+    low, high = np.where(reason != "", np.nan, np.stack([interval.low, interval.high]))
+    return Limited(low, high, reason)
 
 
 def _size(counts: Floats, squares: Floats | None, cells: list[int]) -> Floats:
@@ -188,13 +208,13 @@ METRICS: dict[str, Metric] = {
         Metric(
             *("kappa", "κ", "further"),
             formula=_kappa,
-            limits=_coefficient_limits(0),
+            limits=_kappa_limits,
             in_percent=False,
         ),
         Metric(
             *("mcc", "MCC", "further"),
             formula=_mcc,
-            limits=_coefficient_limits(1),
+            limits=_mcc_limits,
             in_percent=False,
         ),
         Metric(

@@ -108,6 +108,11 @@ class ReferenceLabels:
         return {key: place for place, key in enumerate(self.keys)}
 
     @cached_property
+    def members(self) -> dict[TrajectoryGroup, Bools]:
+        """Hold which trajectories (T,) belong to the groups that were asked for."""
+        return {}
+
+    @cached_property
     def is_weighted(self) -> bool:
         """Tell whether some labels were more likely to be drawn than others."""
         return bool((self.weight != 1).any())
@@ -405,11 +410,15 @@ class TrajectoryGroup(NamedTuple):
 
     def members(self, reference: ReferenceLabels) -> Bools:
         """Which trajectories of the reference belong to it, (T,)."""
+        if (known := reference.members.get(self)) is not None:
+            return known
         chosen = np.ones(len(reference.benchmark), dtype=bool)
         if self.benchmark != OVERALL:
             chosen &= reference.benchmark == reference.benchmarks.index(self.benchmark)
         if self.agent != ALL_AGENTS:
             chosen &= reference.agent == reference.agents.index(self.agent)
+        chosen.flags.writeable = False  # it is every judge's
+        reference.members[self] = chosen
         return chosen
 
 

@@ -361,8 +361,8 @@ class UsageTotals(Record):
     unreported: int = 0
 
 
-class PaidBeside(Record):
-    """What a run paid beside the cost that its judgments state: ``dollars`` for attempts that
+class UnattributedCost(Record):
+    """What a run paid on top of the cost that its judgments state: ``dollars`` for attempts that
     failed, replies that a later one replaced, replies whose judgment never came and requests that
     several workers made; ``unpriced`` of these attempts come on top. ``rebate`` are the dollars by
     which the judgments' own replies were cheaper, as in batches. ``presumed`` are those
@@ -401,9 +401,9 @@ class ScoreReport(Record):
     trajectories, ``p_holm`` over the judges. ``baselines`` are the scores of trivial baselines,
     which read no page, and ``equal_recall`` what judges reach beyond them. ``faults``: where
     the question is the process, how judges find and place faults. ``label_policy`` made one
-    label of several opinions, "" where a run has its one label. ``beside``: what the runs paid
-    beside what the ``spending`` of their judgments tells. ``unfinished`` are the runs that lack
-    judgments."""
+    label of several opinions, "" where a run has its one label. ``unattributed_cost``: what the
+    runs paid on top of what the ``spending`` of their judgments tells. ``unfinished`` are the runs
+    that lack judgments."""
 
     missing: Missing
     compared: bool = True
@@ -419,7 +419,7 @@ class ScoreReport(Record):
     equal_recall: tuple[EqualRecall, ...] = ()
     faults: tuple[FaultScore, ...] = ()
     label_policy: str = ""
-    beside: PaidBeside = PaidBeside()
+    unattributed_cost: UnattributedCost = UnattributedCost()
     unfinished: tuple[UnfinishedRun, ...] = ()
 
     def titled(self, title: str) -> str:

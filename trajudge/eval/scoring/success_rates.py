@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,8 @@ def _estimate(
     )
 
 
-def _limits(interval: Interval, place: int = 0) -> Limits | None:
-    low, high = float(interval.low[place]), float(interval.high[place])
+def _limits(interval: Interval) -> Limits | None:
+    low, high = float(interval.low[0]), float(interval.high[0])
     return None if np.isnan(low) else (low, high)
 
 
@@ -134,31 +135,25 @@ def success_rates(cells: Sequence[GroupObservations], missing: Missing) -> list[
         together[each.trajectories].append(place)
     rates: dict[int, SuccessRate] = {}
     for places in together.values():
-        judges = [counted[place] for place in places]
-        for place, values in zip(places, _rates(judges, missing), strict=True):
-            group = cells[place].group
+        # A reward is a share of a success: a log that punishes a failure with -1 has no smaller one
+        # than none.
+        first = counted[places[0]]
+        rewarded = first.rewarded()
+        accepted = [counted[place].predictions == 1 for place in places]
+        expert, *verdicts = _means([first.labels, *accepted], first, missing)
+        (rule,) = _means([np.clip(rewarded.reward, 0.0, 1.0)], rewarded, missing)
+        for place, verdict in zip(places, verdicts, strict=True):
+            means = {"expert": expert, "judge_rate": verdict, "rule_based": rule}
             rates[place] = SuccessRate(
-                judge=cells[place].judge, benchmark=group.benchmark, agent=group.agent, **values
+                judge=cells[place].judge,
+                benchmark=cells[place].group.benchmark,
+                agent=cells[place].group.agent,
+                n=len(first),
+                rewarded=len(rewarded),
+                intervals={name: ends for name, (_, ends) in means.items() if ends is not None},
+                **{name: mean for name, (mean, _) in means.items()},
             )
     return [rates[place] for place in range(len(cells))]
-
-
-def _rates(judges: Sequence[Observations], missing: Missing) -> Iterator[dict[str, Any]]:
-    """Yield the three rates of every judge of the same trajectories, and their limits. A reward is
-    a share of a success: a log that punishes a failure with -1 has no smaller one than none."""
-    first = judges[0]
-    rewarded = first.rewarded()
-    accepted = [judge.predictions == 1 for judge in judges]
-    expert, *verdicts = _means([first.labels, *accepted], first, missing)
-    (rule,) = _means([np.clip(rewarded.reward, 0.0, 1.0)], rewarded, missing)
-    for verdict in verdicts:
-        rates = {"expert": expert, "judge_rate": verdict, "rule_based": rule}
-        yield {
-            "n": len(first),
-            "rewarded": len(rewarded),
-            **{name: mean for name, (mean, _) in rates.items()},
-            "intervals": {name: ends for name, (_, ends) in rates.items() if ends is not None},
-        }
 
 
 def _means(
@@ -175,10 +170,12 @@ def _means(
         observations.benchmark,
         weights=weights,
     ).interval
+    low, high = interval.low.tolist(), interval.high.tolist()
+    limits = [None if isnan(a) else (a, b) for a, b in zip(low, high, strict=True)]
     if missing == "agentrewardbench":
         means = [agentrewardbench_mean(column.tolist()) for column in columns]
     elif weights is None:
         means = [float(column.mean()) for column in columns]
     else:
         means = [float(np.average(column, weights=weights)) for column in columns]
-    return [(mean, _limits(interval, place)) for place, mean in enumerate(means)]
+    return list(zip(means, limits, strict=True))

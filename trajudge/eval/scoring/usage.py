@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trajudge.eval.scoring.records import JudgeUsage, PaidBeside, StageUsage
+from trajudge.eval.scoring.records import JudgeUsage, StageUsage, UnattributedCost
 from trajudge.eval.store.table import NO_REQUEST, CallColumns, JudgmentTable, request_number
 from trajudge.judges.engine.budget import read_attempts
 from trajudge.judges.model import USAGE_FIELDS, Usage
@@ -70,9 +70,9 @@ def _sum(values: Floats) -> float:
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
-def paid_beside(
+def unattributed_cost(
     payments: Path, calls: CallColumns, waiting: Mapping[str, float] | None = None
-) -> PaidBeside:
+) -> UnattributedCost:
     """Compare what a run has paid in all of its sessions with what the ``calls`` of its judgments
     state. ``waiting`` are the dollars by request (nan: unknown) of replies whose judgments are
     still to come.
@@ -82,7 +82,7 @@ def paid_beside(
     """
     attempts = read_attempts(payments).values()
     if not attempts:
-        return PaidBeside()
+        return UnattributedCost()
     costs = np.array([nan if cost is None else cost for _, cost in attempts])
     numbers = np.array([request_number(request) for request, _ in attempts], dtype=np.int64)
     numbers, which = np.unique(numbers, return_inverse=True)
@@ -98,7 +98,7 @@ def paid_beside(
     # What was reserved for it counts, or its price was known when it was paid.
     is_presumed = is_unknown & (attempts_unpriced == 0)
     more = dollars - np.where(is_presumed, dollars, reply)
-    return PaidBeside(
+    return UnattributedCost(
         dollars=float(np.maximum(more, 0.0).sum()),
         unpriced=int(unpriced.sum()),
         rebate=float(np.maximum(-more, 0.0).sum()),
@@ -106,11 +106,11 @@ def paid_beside(
     )
 
 
-def paid_in_all(parts: Iterable[PaidBeside]) -> PaidBeside:
+def paid_in_all(parts: Iterable[UnattributedCost]) -> UnattributedCost:
     """Add up what several runs paid besides."""
     runs = list(parts)
-    names = PaidBeside.model_fields
-    return PaidBeside(**{name: sum(getattr(run, name) for run in runs) for name in names})
+    names = UnattributedCost.model_fields
+    return UnattributedCost(**{name: sum(getattr(run, name) for run in runs) for name in names})
 
 
 def _reply_costs(requests: Ints, calls: CallColumns, waiting: Mapping[str, float]) -> Floats:

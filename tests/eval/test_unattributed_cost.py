@@ -1,5 +1,5 @@
 """The first screen against a server that keeps the bill: what was paid for failed attempts and for
-replies that were replaced is told beside the cost of the judgments."""
+replies that were replaced is shown on top of the cost of the judgments."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prices() -> list[str]:
 
 
 def shown_cost(shown: str) -> tuple[float, float]:
-    """The dollars of the judgments and those beside."""
+    """The dollars of the judgments and the unattributed ones."""
     line = on_one_line(shown)
     told = re.search(r"Cost: \$([\d.]+), ", line)
     more = re.search(r"; \$([\d.]+) more for failed", line)
@@ -68,15 +68,15 @@ def test_the_screen_accounts_for_every_dollar_of_the_bill(
     till = Till()
     with LlmServer(text=till) as server:
         assert model(server, *prices, *limit) == 0
-        judgments, beside = shown_cost(capsys.readouterr().out)
-        assert beside > 0
-        assert judgments + beside == pytest.approx(sum(till.charged), abs=2e-4)
+        judgments, unattributed = shown_cost(capsys.readouterr().out)
+        assert unattributed > 0
+        assert judgments + unattributed == pytest.approx(sum(till.charged), abs=2e-4)
         till.is_sound = True
         first = sum(till.charged)
         assert model(server, *prices, *limit, "--retry-failed") == 0
         later, more = shown_cost(capsys.readouterr().out)
         assert sum(till.charged) > first
-        assert more > beside, "of the replies that could not be read, too"
+        assert more > unattributed, "of the replies that could not be read, too"
         assert later + more == pytest.approx(sum(till.charged), abs=2e-4)
         assert model(server, *prices, *limit, "--full") == 0
         assert f"${more:.4f} more for failed attempts" in capsys.readouterr().out
@@ -88,9 +88,9 @@ def test_a_run_of_which_nothing_failed_tells_of_no_more(
     till = Till(is_sound=True)
     with LlmServer(text=till) as server:
         assert model(server, *prices, "--yes", "--limit", "3") == 0
-        judgments, beside = shown_cost(capsys.readouterr().out)
+        judgments, unattributed = shown_cost(capsys.readouterr().out)
         assert judgments == pytest.approx(sum(till.charged), abs=1e-4)
-        assert beside == 0
+        assert unattributed == 0
         again = ["--out", "again"]
         assert model(server, *prices, "--yes", "--limit", "3", *again) == 0, "from the cache"
         assert " more for " not in capsys.readouterr().out

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from trajudge.annotations import frame_of, open_labels, parse_labels, policy_note
+from trajudge.eval.analysis.explain import explain, kinds_table
+from trajudge.eval.analysis.mismatches import Mismatch, find_mismatches, write_mismatches
+from trajudge.eval.baselines import (
+    read_baselines,
+    transfer_scores,
+    transfer_screen,
+    transfer_table,
+    with_baselines,
+)
 from trajudge.eval.checks import left_out_runs, print_checks
 from trajudge.eval.process import about_process, fault_scores, question_of
 from trajudge.eval.ranks import (
@@ -18,6 +27,7 @@ from trajudge.eval.ranks import (
     with_rule_based,
     write_page,
 )
+from trajudge.eval.reporting.plots import write_plots
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import (
     LABELS_OPTION,
@@ -34,8 +44,8 @@ from trajudge.eval.reporting.tables import (
     tables,
     with_notes,
 )
-from trajudge.eval.scoring.comparison import Compared, mixed_versions
-from trajudge.eval.scoring.compute import by_judge, score
+from trajudge.eval.scoring.comparison import mixed_versions
+from trajudge.eval.scoring.compute import by_judge, metric_scores, score
 from trajudge.eval.scoring.observations import (
     Observations,
     Predictions,
@@ -43,23 +53,22 @@ from trajudge.eval.scoring.observations import (
     included,
     without_training,
 )
-from trajudge.eval.scoring.records import LabelName, Missing, ScoreReport
+from trajudge.eval.scoring.records import LabelName, Missing, Score, ScoreReport
 from trajudge.eval.settings import ScoreConfig
-from trajudge.eval.sources import Source, combine, policy_name, read_runs, strangers_said
+from trajudge.eval.sources import Source, combine, policy_name, read_runs, unmatched_labels_message
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import LabelColumns, RewardColumns, refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.table import JudgmentTable
 from trajudge.eval.store.task_goals import task_units
+from trajudge.eval.submission import write_submission
+from trajudge.judges.calls.handle import single_model
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.files import refuse_repeated
 from trajudge.util.machine import collection_paused
 from trajudge.util.tables import Table, render, screen_width
 from trajudge.util.terminal import count_of, one_line
-
-if TYPE_CHECKING:
-    from trajudge.eval.analysis.mismatches import Mismatch
 
 _WARNINGS_BESIDE = 3  # such tables
 
@@ -85,8 +94,6 @@ def report(config: ScoreConfig) -> int:
                 scores = add_baselines(scores, source, config)
             with saved_behind_output() as save:
                 if config.submission:
-                    from trajudge.eval.submission import write_submission  # noqa: PLC0415
-
                     judged = source.judgments, source.labels, config.split
                     save(write_submission, config.submission, scores, *judged)
                 if config.plots:
@@ -161,7 +168,7 @@ def read_sources(config: ScoreConfig) -> Source:
 def warn_of_unmatched_labels(source: Source, annotations: str) -> None:
     """Say where none of the labels that the user names belongs to a trajectory that was judged."""
     if not any(key in source.labels for key in source.judgments.keys):
-        said = strangers_said(annotations, source.labels, source.judgments[0].key)
+        said = unmatched_labels_message(annotations, source.labels, source.judgments[0].key)
         sys.stderr.write(one_line(f"warning: {said}") + "\n")
 
 
@@ -173,27 +180,28 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
         source.training = {}
     is_process = asked_question(source, config) == "process"
 
-    def compute(compared: Compared | None) -> ScoreReport:
-        scores = score(
-            source.judgments,
-            source.labels,
-            rewards=source.rewards,
-            missing=missing_of(config, source.protocols),
-            by_agent=config.by == "agent",
-            compared=compared,
-            training=source.training,
-        )
-        return about_process(scores) if is_process else scores
+    arguments: dict[str, Any] = {
+        "rewards": source.rewards,
+        "missing": missing_of(config, source.protocols),
+        "by_agent": config.by == "agent",
+        "training": source.training,
+    }
+
+    def scores_by_goal() -> Sequence[Score]:
+        scored = metric_scores(source.judgments, source.labels, **arguments)
+        return [each for each in scored if each.label == "process" or not is_process]
 
     update: dict[str, object] = {}
     by_goal: list[str] = []
     with task_units(source.goals, config.task_id):
-        scores = compute(None if config.compare == "none" else config.compare)
+        compared = None if config.compare == "none" else config.compare
+        scores = score(source.judgments, source.labels, compared=compared, **arguments)
         if is_process:
+            scores = about_process(scores)
             held_out = without_training(source.judgments, source.training)
             update["faults"] = tuple(fault_scores(held_out, source.labels))
     if config.task_id != "goal":
-        by_goal = [*goal_notes(scores, source.goals, lambda: compute(None))]
+        by_goal = [*goal_notes(scores.scores, source.goals, scores_by_goal)]
     update["remarks"] = (
         *mixed_versions(source.versions),
         *scores.remarks,
@@ -207,7 +215,10 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     )
     if source.policies:
         update["label_policy"] = policy_name(source.policies)
-    update |= {"beside": source.beside, "unfinished": tuple(source.unfinished)}
+    update |= {
+        "unattributed_cost": source.unattributed_cost,
+        "unfinished": tuple(source.unfinished),
+    }
     return scores.model_copy(update=update)
 
 
@@ -217,8 +228,6 @@ def add_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> S
     question = asked_question(source, config)
     if all(getattr(label, question) is None for label in source.labels.values()):
         return scores
-    from trajudge.eval.baselines import read_baselines, with_baselines  # noqa: PLC0415
-
     wanted = config.baselines == "on"
     try:
         baselines = read_baselines(
@@ -282,12 +291,6 @@ def asked_question(source: Source, config: ScoreConfig) -> LabelName:
 
 def _transfer(source: Source, config: ScoreConfig) -> int:
     """Print what is chosen or trained on the other benchmarks, scored on each."""
-    from trajudge.eval.baselines import (  # noqa: PLC0415 - fits regressions
-        transfer_scores,
-        transfer_screen,
-        transfer_table,
-    )
-
     question, missing = asked_question(source, config), missing_of(config, source.protocols)
     specs = config.data or recorded_data(source, config)
     scores = transfer_scores(source.judgments, source.labels, specs, question, missing)
@@ -351,8 +354,6 @@ def _screen(scores: ScoreReport, kinds: list[Table], option: str) -> str:
 
 
 def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
-    from trajudge.eval.reporting.plots import write_plots  # noqa: PLC0415
-
     detailed = score(
         source.judgments,
         source.labels,
@@ -398,11 +399,6 @@ def _mismatches(config: ScoreConfig, source: Source, save: Callable[..., None]) 
     """Make the table of the kinds of wrong verdicts, where they were sorted; ``save`` them."""
     if (file := config.mismatches) is None:
         return []
-    from trajudge.eval.analysis.mismatches import (  # noqa: PLC0415 - only where it is asked for
-        find_mismatches,
-        write_mismatches,
-    )
-
     held_out = without_training(source.judgments, source.training)
     data = list(config.data) or list(map(open_recorded, source.data))
     cases, absent = find_mismatches(held_out, source.labels, data)
@@ -420,9 +416,6 @@ def _mismatches(config: ScoreConfig, source: Source, save: Callable[..., None]) 
     save(write)
     if not config.explain:
         return []
-    from trajudge.eval.analysis.explain import explain, kinds_table  # noqa: PLC0415
-    from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
-
     found[:] = explain(cases, single_model(config.explain, config.calls))
     reasons = [e.reason for case in found if (e := case.explanation) and e.kind is None]
     if reasons:
