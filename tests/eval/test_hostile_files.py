@@ -133,12 +133,7 @@ def test_no_option_of_a_command_opens_a_pipe_or_a_device(
                     code = main(
                         [
                             *words,
-                            *needed(
-                                name,
-                                action.option_strings[-1]
-                                if action.option_strings
-                                else str(action.metavar),
-                            ),
+                            *needed(name, flag),
                         ]
                     )
             except BaseException as error:
