@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import resource
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.app.made_runs import Task, write_run
 from tests.app.started import started
-from trajudge.app import inspect as command
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.store.run_folder import write_manifest
 
@@ -74,10 +75,10 @@ def test_bad_input_is_one_sentence(
     assert sentence in line
 
 
-def test_a_missing_extra_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
-    assert trajudge(["inspect", str(write_run(tmp_path, TASKS))]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_a_missing_extra_is_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code = "import sys; sys.modules['starlette'] = None; from trajudge.eval.cli import main; "
+    words = ["inspect", str(write_run(tmp_path, TASKS))]
+    done = subprocess.run([sys.executable, "-c", f"{code}sys.exit(main({words}))"], check=False)
+    assert done.returncode == 2
+    (line,) = capfd.readouterr().err.splitlines()
     assert "pip install 'trajudge[app]'" in line

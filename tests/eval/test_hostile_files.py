@@ -125,11 +125,12 @@ def test_no_option_of_a_command_opens_a_pipe_or_a_device(
     for name, parser in parsers():
         for action in options(name, parser):
             words = [*name.split()[1:], *action.option_strings[-1:], value(action, path)]
+            given = (action.option_strings or [str(action.metavar)])[-1]
             tried += 1
             code: int | str
             try:
                 with watched(path):
-                    code = main([*words, *needed(name, parser, action)])
+                    code = main([*words, *needed(name, given)])
             except BaseException as error:
                 code = repr(error)
             shown = capsys.readouterr().err

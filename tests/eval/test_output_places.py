@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_flags import TABLE, choices_of, parsers
+from tests.eval.test_flags import TABLE, parsers
 from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main, named
 from trajudge.util.commands import BROKEN_PIPE
-from trajudge.util.settings import Output, options_of
+from trajudge.util.settings import Argument, Output, options_of
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {
@@ -26,20 +26,19 @@ WRITTEN = {
 MISSING = "missing"  # an input that is not there: a command that looked at it first would name it
 
 
-def written() -> Iterator[tuple[str, argparse.ArgumentParser, argparse.Action]]:
+def written() -> Iterator[tuple[str, argparse.Action]]:
     for name, made in parsers():
         for action in made._actions:
             if WRITTEN & {*action.option_strings}:
-                yield name, made, action
+                yield name, action
 
 
-def needed(name: str, made: argparse.ArgumentParser, output: argparse.Action) -> Iterator[str]:
-    """What else the command must be given."""
-    choices = {one.name: one.choices for one in options_of(named(TABLE[name].settings))}
-    for action in made._actions:
-        if action.required and action is not output:
-            yield from action.option_strings[-1:]
-            yield next(iter(choices.get(action.dest) or choices_of(action) or (MISSING,)))
+def needed(name: str, output: str) -> Iterator[str]:
+    """What else the command must be given, as its settings say."""
+    for one in options_of(named(TABLE[name].settings)):
+        if one.info.is_required() and one.flag != output:
+            yield from () if isinstance(one.option, Argument) else (one.flag,)
+            yield str(next(iter(one.choices), MISSING))
 
 
 def test_what_is_written_is_looked_at_in_every_command() -> None:
@@ -54,12 +53,12 @@ def test_what_is_written_is_looked_at_in_every_command() -> None:
     ("words", "option", "kind"),
     [
         pytest.param(
-            [*name.split()[1:], *needed(name, made, action)],
+            [*name.split()[1:], *needed(name, action.option_strings[-1])],
             action.option_strings[-1],
             action.metavar,
             id=f"{name} {action.option_strings[-1]}",
         )
-        for name, made, action in written()
+        for name, action in written()
     ]
     + [
         pytest.param(["robust", "--judge", "heuristic"], "--drift", "FILE", id="robust --drift"),

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from trajudge.annotations.queue import LabelQueue
+from trajudge.app.labelling.audit import read_rule_texts
+from trajudge.app.labelling.routes import label_room
+from trajudge.app.rooms import inspect_rooms
+from trajudge.app.server.inputs import check_annotations, check_data, check_queues
+from trajudge.app.server.serve import serve
+from trajudge.app.server.workspace import Workspace, open_workspace
 from trajudge.app.settings import InspectConfig, LabelServeConfig
 from trajudge.util.commands import OK
-from trajudge.util.errors import MissingExtra, UserError
-
-
-def _check_extra(command: str) -> None:
-    """Raise MissingExtra without the packages of the extra."""
-    for package in ("starlette", "uvicorn"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "app", command)
+from trajudge.util.errors import UserError
 
 
 def inspect(config: InspectConfig) -> int:
     """Serve runs until Ctrl-C. Raises UserError."""
     if not config.runs:
         raise UserError("nothing to look at: give the folder of a run")
-    _check_extra("trajudge inspect")
-    from trajudge.app.rooms import inspect_rooms  # noqa: PLC0415 - imports the extra
-    from trajudge.app.server.inputs import check_annotations, check_data, check_queues  # noqa: PLC0415
-    from trajudge.app.server.serve import serve  # noqa: PLC0415
-    from trajudge.app.server.workspace import open_workspace  # noqa: PLC0415
-
     check_data(config.data)
     if config.annotations is not None:
         check_annotations(config.annotations)
@@ -39,13 +30,6 @@ def inspect(config: InspectConfig) -> int:
 
 def label(config: LabelServeConfig) -> int:
     """Serve a queue until Ctrl-C. Raises UserError."""
-    _check_extra("trajudge label")
-    from trajudge.app.labelling.audit import read_rule_texts  # noqa: PLC0415 - imports the extra
-    from trajudge.app.labelling.routes import label_room  # noqa: PLC0415
-    from trajudge.app.server.inputs import check_data  # noqa: PLC0415
-    from trajudge.app.server.serve import serve  # noqa: PLC0415
-    from trajudge.app.server.workspace import Workspace  # noqa: PLC0415
-
     check_data(config.data)
     rules = read_rule_texts(config.tasks) if config.tasks else {}
     queue = LabelQueue(config.queue)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from trajudge import __version__
 from trajudge.util.commands import user_errors
-from trajudge.util.errors import did_you_mean
+from trajudge.util.errors import MissingExtra, did_you_mean
 from trajudge.util.machine import limit_threads
 from trajudge.util.terminal import hanging, terminal_width
 
@@ -308,6 +308,8 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
 }
 """In the order of the work."""
 
+# Optional packages that a command's modules import -> the extra that brings them.
+EXTRAS = {"starlette": "app", "uvicorn": "app"}
 HELP = ("-h", "--help")
 VERSION = ("-V", "--version")
 _LIST_WIDTH = 80  # columns that the names of a group's commands fill
@@ -379,7 +381,14 @@ def _run(command: Command, prog: str, words: Sequence[str]) -> int:
     from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
 
     config = parse(named(command.settings), prog, words)
-    exit_code: int = named(command.run)(config)
+    try:
+        run = named(command.run)
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise MissingExtra(package, EXTRAS[package], prog) from None
+    exit_code: int = run(config)
     return exit_code
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from trajudge.annotations.agentrewardbench import benchmark_of
@@ -370,8 +371,6 @@ def write_page(
 ) -> None:
     """Write the page, which needs no network; equal tables give equal bytes, every text is
     escaped. Raises UserError where it cannot be written."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow to import
-
     environment = Environment(
         loader=PackageLoader("trajudge.eval", "."),
         autoescape=True,

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urldefrag
 
+import numpy as np
 from pydantic import Field, ValidationError, field_validator
 
 from trajudge.judges.judging import CallArgs, ChangedClient
@@ -644,8 +645,6 @@ def _pixels_changed(first: ImageRef, second: ImageRef) -> float | None:
         contents = [grey_levels(ref, _SIZE) for ref in (first, second)]
     except ImageUnreadable:
         return None
-    import numpy as np  # noqa: PLC0415 - slow to import
-
     levels = (np.frombuffer(content, np.uint8).astype(np.int16) for content in contents)
     changed = np.abs(np.subtract(*levels)) > _LEVELS
     return float(np.count_nonzero(changed) / changed.size)

@@ -14,7 +14,9 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from trajudge.judges.adapters.errors import CallFailed, Refused
 from trajudge.judges.model import Reply, Verdict
@@ -640,6 +642,37 @@ def _string(kind: str, content: str) -> str:
     elif kind == "curly":
         content = content.replace('"', '\\"')
     return str(json.loads(f'"{content}"', strict=False))
+
+
+class ReplyFields(BaseModel):
+    """Fields of a reply: of exactly these types, whatever else it holds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+# Text, or whatever stands in its place.
+AnyText = Annotated[str, BeforeValidator(str)]
+K = TypeVar("K", bound=ReplyFields)
+
+
+def validated(kind: type[K], fields: object, where: str = "") -> K:
+    """Check fields. Raises ParseFailure that names the first one that is wrong."""
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = ".".join(map(str, problem["loc"]))
+        why = problem["msg"].removeprefix("Value error, ")
+        raise ParseFailure(": ".join(filter(None, (where, name, why)))) from error
+
+
+def parse_fields(kind: type[K], text: str) -> tuple[K, str]:
+    """Parse the one object in the reply that has all required fields of ``kind``, and what was
+    mended to read it ("" if nothing). Raises ParseFailure as ``parse_json`` does, and for a field
+    of another type."""
+    keys = [name for name, field in kind.model_fields.items() if field.is_required()]
+    fields, fallback = parse_json(text, keys)
+    return validated(kind, fields), fallback
 
 
 def number_in(fields: Mapping[str, Any], name: str, low: float, high: float) -> float:

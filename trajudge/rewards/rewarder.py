@@ -8,8 +8,9 @@ from collections.abc import Container, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from trajudge.eval.runs.plan import judge_options, made_judge
+from trajudge.eval.runs.plan import judge_options, made_judge, make_model_handle
 from trajudge.eval.store.manifest import code_version
+from trajudge.judges.engine import BudgetSpent
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.judges.registry import find_judge
@@ -98,8 +99,6 @@ class Rewarder:
         if not task.done():
             late = f"after {seconds:.1f} s"
             return self.function.abstention(trajectory.key, "late", late, seconds)
-        from trajudge.judges.engine import BudgetSpent  # noqa: PLC0415 - slow, and loaded by now
-
         try:
             return self.function(task.result(), seconds=seconds)
         except BudgetSpent as error:
@@ -160,6 +159,4 @@ def _model(config: RewardConfig) -> ModelHandle | None:
         return None
     if judge.model is None:
         raise UserError(f"judge {judge.judge} asks a model: name it")
-    from trajudge.eval.runs.plan import make_model_handle  # noqa: PLC0415 - slow
-
     return make_model_handle(judge, config.calls)

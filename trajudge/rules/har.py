@@ -31,6 +31,7 @@ from trajudge.util.files import DataFolder, UnsafeFile, open_regular, save_bytes
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
+    from playwright.sync_api import Error as PlaywrightError
     from playwright.sync_api import Request as PlaywrightRequest
     from playwright.sync_api import Response as PlaywrightResponse
 
@@ -849,23 +850,26 @@ class TraceRecorder:
         )
 
 
+def playwright_error() -> type[PlaywrightError]:
+    """Return the class of Playwright's own errors; the package is an extra, and slow to import."""
+    from playwright.sync_api import Error  # noqa: PLC0415
+
+    return Error
+
+
 def _recorded_headers(message: PlaywrightRequest | PlaywrightResponse) -> dict[str, str]:
     """Return the headers on the wire, and those that the page knows where there are no others."""
-    from playwright.sync_api import Error  # noqa: PLC0415 - slow to import
-
     try:
         return message.all_headers()
-    except Error:
+    except playwright_error():
         return message.headers
 
 
 def _text(response: PlaywrightResponse) -> str | None:
     """Return the body; None where the browser has let it go."""
-    from playwright.sync_api import Error  # noqa: PLC0415 - slow to import
-
     try:
         return response.body().decode("utf-8", "replace")
-    except Error:
+    except playwright_error():
         return None
 
 

@@ -24,6 +24,8 @@ from threading import RLock
 from time import monotonic
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
+import huggingface_hub
+from huggingface_hub import constants, utils
 from tenacity import (
     RetryCallState,
     Retrying,
@@ -123,8 +125,6 @@ class HubCopy:
     @property
     def address(self) -> str:
         """The dataset's page on the hub."""
-        from huggingface_hub import constants  # noqa: PLC0415
-
         return f"{self.endpoint or constants.ENDPOINT}/datasets/{self.repo}"
 
     def get(self, path: str) -> Path | None:
@@ -179,14 +179,14 @@ class HubCopy:
         self._count(downloaded=1, bytes=len(content))
 
     def _resolve(self) -> str | None:
-        from huggingface_hub import HfApi  # noqa: PLC0415
-
-        return HfApi(endpoint=self.endpoint).dataset_info(self.repo, revision=self._asked).sha
+        return (
+            huggingface_hub.HfApi(endpoint=self.endpoint)
+            .dataset_info(self.repo, revision=self._asked)
+            .sha
+        )
 
     def _list(self, folder: str) -> dict[str, Listed]:
-        from huggingface_hub import HfApi, RepoFile  # noqa: PLC0415
-
-        entries = HfApi(endpoint=self.endpoint).list_repo_tree(
+        entries = huggingface_hub.HfApi(endpoint=self.endpoint).list_repo_tree(
             self.repo,
             folder or None,
             recursive=bool(folder),
@@ -196,35 +196,31 @@ class HubCopy:
         return {
             entry.path: Listed(entry.size, entry.lfs.sha256 if entry.lfs else entry.blob_id)
             for entry in entries
-            if isinstance(entry, RepoFile)
+            if isinstance(entry, huggingface_hub.RepoFile)
         }
 
     def _download(self, path: str, listed: Listed, target: Path) -> None:
         """Download a listed file: it is at ``target`` complete, or not at all."""
-        from huggingface_hub import hf_hub_url  # noqa: PLC0415
         from huggingface_hub.file_download import http_get  # noqa: PLC0415
-        from huggingface_hub.utils import (  # type: ignore[attr-defined] # noqa: PLC0415
-            build_hf_headers,
-            disable_progress_bars,
-        )
 
-        disable_progress_bars("huggingface_hub.http_get")  # it would drown the overall progress
-        url = hf_hub_url(
+        # They would drown the overall progress.
+        utils.disable_progress_bars("huggingface_hub.http_get")  # type: ignore[attr-defined]
+        url = huggingface_hub.hf_hub_url(
             self.repo, path, revision=self.revision, repo_type="dataset", endpoint=self.endpoint
         )
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target, durable=False) as file:
-            http_get(url, file, headers=build_hf_headers(), expected_size=listed.size)  # type: ignore[arg-type]
+            headers = utils.build_hf_headers()  # type: ignore[attr-defined]
+            http_get(url, file, headers=headers, expected_size=listed.size)  # type: ignore[arg-type]
             file.flush()
             with open_regular(file.name) as written:
                 _check(written, listed)
 
     def _read_columns(self, path: str, listed: Listed, left_out: str) -> bytes:
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.parquet as pq  # noqa: PLC0415
-        from huggingface_hub import HfFileSystem  # noqa: PLC0415
+        from pyarrow import ArrowInvalid, BufferOutputStream  # noqa: PLC0415 - slow
+        from pyarrow import parquet as pq  # noqa: PLC0415
 
-        files = HfFileSystem(endpoint=self.endpoint, skip_instance_cache=True)
+        files = huggingface_hub.HfFileSystem(endpoint=self.endpoint, skip_instance_cache=True)
         name = f"datasets/{self.repo}@{self.revision}/{path}"
         about = files.info(name)
         if (about["lfs"] or {}).get("sha256") != listed.hash:
@@ -234,9 +230,9 @@ class HubCopy:
                 parquet = pq.ParquetFile(file)
                 columns = [name for name in parquet.schema_arrow.names if name != left_out]
                 table = parquet.read(columns=columns)
-            except pa.ArrowInvalid as error:
+            except ArrowInvalid as error:
                 raise _Broken(f"it is no Parquet file: {error}") from error
-        sink = pa.BufferOutputStream()
+        sink = BufferOutputStream()
         pq.write_table(table, sink)
         content: bytes = sink.getvalue().to_pybytes()
         return content
@@ -282,10 +278,8 @@ class HubCopy:
         return answer
 
     def _gated(self) -> str:
-        from huggingface_hub import get_token  # noqa: PLC0415
-
         start = f"{self.address} is gated: accept its terms on that page with"
-        if get_token():
+        if huggingface_hub.get_token():
             return f"{start} the account whose token is set"
         return (
             f"{start} your account, then set HF_TOKEN to a token of that account that may read "

@@ -14,15 +14,13 @@ from io import BytesIO
 from math import sqrt
 from pathlib import Path
 from threading import Condition
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
+
+from PIL import Image
 
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.errors import ImageUnreadable
 from trajudge.util.files import UnsafeFile, open_regular
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -229,7 +227,7 @@ class MemoryLimiter:
 MEMORY_LIMITER = MemoryLimiter()
 
 
-def needed(image: Image, size: tuple[int, int]) -> int:
+def needed(image: Image.Image, size: tuple[int, int]) -> int:
     """Compute the bytes to decode an opened, not yet decoded image and to scale it to ``size``, at
     most.
 
@@ -397,9 +395,7 @@ def _read(ref: ImageRef) -> bytes:
     return content
 
 
-def _open(content: bytes) -> Image:
-    from PIL import Image  # noqa: PLC0415 - judges that need no pixels never load Pillow
-
+def _open(content: bytes) -> Image.Image:
     return Image.open(BytesIO(content), formats=_FORMATS)
 
 
@@ -420,7 +416,7 @@ def _check_whole(content: bytes, header: Header) -> None:
         raise _damaged(error) from error
 
 
-def _opened(content: bytes) -> Image:
+def _opened(content: bytes) -> Image.Image:
     """Open the image: its header is read and no pixel decoded."""
     try:
         image = _open(content)
@@ -430,7 +426,7 @@ def _opened(content: bytes) -> Image:
     return image
 
 
-def _decode(image: Image) -> Image:
+def _decode(image: Image.Image) -> Image.Image:
     try:
         image.load()
         mode = "RGBA" if image.has_transparency_data else "RGB"
@@ -456,13 +452,11 @@ def _scaled(size: tuple[int, int], scale: float) -> tuple[int, int]:
 
 
 def _fitted(
-    image: Image, scale: float, max_bytes: int, media_types: frozenset[str]
+    image: Image.Image, scale: float, max_bytes: int, media_types: frozenset[str]
 ) -> EncodedImage:
-    from PIL import Image as pillow  # noqa: PLC0415
-
     while True:
         size = _scaled(image.size, scale)
-        resized = image if size == image.size else image.resize(size, pillow.Resampling.LANCZOS)
+        resized = image if size == image.size else image.resize(size, Image.Resampling.LANCZOS)
         for media_type, content in _encodings(resized, media_types):
             if len(content) <= max_bytes:
                 return _encoded(content, media_type, *size)
@@ -473,7 +467,7 @@ def _fitted(
         scale *= _SHRINK
 
 
-def _encodings(image: Image, media_types: frozenset[str]) -> Iterator[tuple[str, bytes]]:
+def _encodings(image: Image.Image, media_types: frozenset[str]) -> Iterator[tuple[str, bytes]]:
     """Yield encodings of the same picture in ever fewer bytes."""
     if "image/png" in media_types:
         yield "image/png", _save(image, "PNG")
@@ -483,7 +477,7 @@ def _encodings(image: Image, media_types: frozenset[str]) -> Iterator[tuple[str,
             yield "image/jpeg", _save(flat, "JPEG", quality=quality)
 
 
-def _save(image: Image, kind: str, **options: int) -> bytes:
+def _save(image: Image.Image, kind: str, **options: int) -> bytes:
     # Nothing of the source file's metadata (times, comments, profiles) goes along.
     image.info.clear()
     buffer = BytesIO()

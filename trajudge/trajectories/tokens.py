@@ -23,10 +23,11 @@ from math import ceil, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
+
 from trajudge.util.files import read_regular
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 ImagePricing = Literal["openai", "openai-mini", "anthropic", "unknown"]
@@ -94,8 +95,6 @@ def byte_classes() -> tuple[bytes, int]:
 
 @cache
 def _weights(encoding: Encoding) -> NDArray[np.int32]:
-    import numpy as np  # noqa: PLC0415 - slow, and not every command counts tokens
-
     return np.array(json.loads(read_regular(WEIGHTS))[encoding], dtype=np.int32)
 
 
@@ -109,8 +108,6 @@ def count_tokens(text: str) -> int:
     encoded = text.encode("utf-8", "surrogatepass")
     if len(encoded) < 2:
         return len(encoded)
-    import numpy as np  # noqa: PLC0415
-
     table, kinds = byte_classes()
     classes = np.frombuffer(encoded.translate(table), np.uint8)
     pairs = classes[:-1].astype(np.int16) * kinds

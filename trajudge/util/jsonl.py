@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 import orjson
+import zstandard
 
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, UnsafeFile, open_regular, utf8
@@ -130,7 +131,6 @@ def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
 
 def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
     """Frame by frame, because the library's stream reader does not tell a truncated frame."""
-    import zstandard  # noqa: PLC0415 - only for files that need it
 
     def new_frame() -> zstandard.ZstdDecompressionObj:
         return zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).decompressobj()

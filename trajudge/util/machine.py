@@ -81,9 +81,7 @@ def _is_local(address: str) -> bool:
 
 
 def _of_ipv4_interfaces() -> list[str]:
-    with suppress(OSError, ImportError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query:
-        import fcntl  # noqa: PLC0415 - not every system has it
-
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query:
         room = array.array("B", bytes(_ROOM * _IFREQ_BYTES))
         where, size = room.buffer_info()
         filled = fcntl.ioctl(query, _SIOCGIFCONF, struct.pack("iL", size, where))

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from textwrap import fill, wrap
 from typing import IO, TYPE_CHECKING, Any
 
@@ -95,9 +97,6 @@ class JsonLines(io.TextIOBase):
 
     def event(self, name: str, **fields: Any) -> None:
         """Write one event."""
-        import json  # noqa: PLC0415 - where it is asked for
-        from datetime import UTC, datetime  # noqa: PLC0415
-
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": now, "event": name, **fields}, ensure_ascii=False)
         self._stream.write(line + "\n")

@@ -17,7 +17,7 @@ from tests.app.browsing import complaints, launched
 from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
-from tests.eval.cases import key
+from tests.eval.cases import call, key, said
 from tests.waiting import wait_until
 from trajudge.annotations import store as annotation_store
 from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
@@ -40,7 +40,6 @@ from trajudge.judges.training import key_hash
 from trajudge.util.jsonl import without_surrogates
 
 COUNT = 104
-RECORDED = Path(__file__).parents[2] / "recorded/02d9bb7"
 
 
 def tasks(seed: int) -> list[Task]:
@@ -219,12 +218,10 @@ def test_a_bad_filter_stands_beside_its_field(shop: tuple[Served, list[Path]]) -
 
 def test_evidence_is_told_by_what_was_shown() -> None:
     def judgment(rung: str) -> Judgment:
-        line = (RECORDED / "runs/simplified-axtree/judgments.jsonl").read_text().splitlines()[0]
-        fields = json.loads(line)
-        fields["calls"][0]["rung"] = rung
-        return Judgment.model_validate(fields)
+        return said("1", True, calls=(call(rung=rung),))
 
-    manifest = read_manifest(RECORDED / "runs/simplified-axtree")
+    options = {"representation": "axtree"}
+    manifest = {"judge": "simplified-axtree:gpt-4o", "options": options, "data": "sample"}
     other_model = manifest | {"model": "gpt-5", "judge": "simplified-axtree:gpt-5"}
     screenshot = manifest | {"options": {"representation": "screenshot"}}
     other_data = manifest | {"revision": "x"}

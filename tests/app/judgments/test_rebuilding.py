@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.eval.cases import call, said
 from tests.eval.test_every_judge import reply
 from tests.llm_server import LlmServer
 from trajudge.app.judgments.rebuilding import RebuiltPrompt, rebuild
@@ -20,7 +20,6 @@ from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Judgment, Text
 from trajudge.judges.registry import JUDGES
 
-RECORDED = Path(__file__).parents[2] / "recorded/02d9bb7"
 WITH_MODEL = [name for name, entry in JUDGES.items() if entry.needs_model and not entry.composed]
 
 
@@ -124,24 +123,8 @@ def test_another_trajectory_or_setting_differs(recorded: Recorded) -> None:
     assert older.sentence.startswith("the prompts changed since (000000000000 then")
 
 
-def test_runs_of_an_earlier_release_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(RECORDED)
-    outcomes = {}
-    for run in sorted((RECORDED / "runs").iterdir()):
-        manifest = read_manifest(run)
-        judgment = read_judgments(run)[0]
-        library = TrajectoryLibrary((), (str(manifest["data"]),))
-        rebuilt = rebuild(manifest, judgment, library.open(judgment.key).trajectory)
-        outcomes[run.name] = rebuilt.outcome
-        assert "prompts changed" in rebuilt.sentence or rebuilt.outcome != "differs"
-    assert outcomes["simplified-axtree"] == outcomes["rubric-screenshot"] == "same"
-    assert outcomes["insta"] == "differs"
-    assert outcomes["heuristic"] == "cannot be rebuilt"
-
-
 def judged(**fields: Any) -> Judgment:
-    line = (RECORDED / "runs/simplified-axtree/judgments.jsonl").read_text().splitlines()[0]
-    return Judgment.model_validate({**json.loads(line), **fields})
+    return said("1", True, judge="simplified-axtree:x", calls=(call(),), **fields)
 
 
 @pytest.mark.parametrize(

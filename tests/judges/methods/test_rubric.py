@@ -116,19 +116,19 @@ def test_criteria_are_written_before_the_run_is_seen() -> None:
     ("stage", "reply", "said"),
     [
         ("criteria", "I will not.", "criteria: the reply holds no JSON object"),
-        ("criteria", '{"criteria": []}', "criteria: the reply holds no list of 1 to 10"),
-        ("criteria", '{"criteria": [{"criterion": "x"}]}', "criterion 1 lacks"),
-        ("relevance", '{"relevance": [7]}', "screenshot of step 1: the reply holds no list of 2"),
-        ("relevance", '{"relevance": [7, 11]}', "screenshot of step 1: the reply says relevance"),
-        ("verdict", findings(findings=[]), "0 of 2 criteria have a finding"),
+        ("criteria", '{"criteria": []}', "criteria: criteria: List should have at least 1 item"),
+        ("criteria", '{"criteria": [{"criterion": "x"}]}', "criteria.0.critical: Field required"),
+        ("relevance", '{"relevance": [7]}', "screenshot of step 1: the reply gives 1 grades for 2"),
+        ("relevance", '{"relevance": [7, 11]}', "screenshot of step 1: relevance.1: "),
+        ("verdict", findings(findings=[]), "not one for each of 2 criteria"),
         ("verdict", findings(side_effect_steps=[0]), "step 0 is cited, and the run has 3 steps"),
         (
             "verdict",
             findings(findings=[{"criterion": [1], "steps": [], "score": 1}]),
-            "[1] has two",
+            "findings.0.criterion: ",
         ),
-        ("verdict", findings(outcome="yes"), "outcome = yes, neither true nor false"),
-        ("verdict", findings(first=2), "score = 2, not 0 to 1"),
+        ("verdict", findings(outcome="yes"), "outcome: Input should be a valid boolean"),
+        ("verdict", findings(first=2), "findings.0.score: "),
     ],
 )
 def test_a_bad_reply_at_any_stage_is_unparsable(

@@ -126,6 +126,16 @@ def test_a_log_of_responses_is_one_run(tmp_path: Path, name: str, form: Any) -> 
     ]
 
 
+@pytest.mark.parametrize("log", [_chat(), _anthropic(), _responses()])
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
+def test_a_log_that_breaks_off_before_a_response_is_one_run(
+    tmp_path: Path, name: str, log: Log
+) -> None:
+    run = made.load_one(made.write(tmp_path / name, log[:-1]))
+    assert (run.goal, run.answer, len(run.steps)) == ("Buy tea", None, 2)
+    assert run.steps[0].action and run.steps[1].action is None
+
+
 @pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
 def test_another_task_in_a_log_is_another_run(tmp_path: Path, name: str) -> None:
     loaded = made.load(made.write(tmp_path / name, [*_chat(), *_chat("Buy a lamp")]))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from trajudge.app.pages.untrusted import unfolding, visible
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _ROOM = "trajudge.app"
 
@@ -20,8 +17,6 @@ _ROOM = "trajudge.app"
 def templates() -> Environment:
     """Make the environment; ``visible`` is the filter for text that we did not write, ``unfolding``
     that for such text as has to be read whole."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - --help needs none
-
     environment = Environment(
         loader=PackageLoader(_ROOM),
         autoescape=True,

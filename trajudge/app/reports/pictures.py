@@ -9,6 +9,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
+from PIL import Image
+
 from trajudge.trajectories.images import load_picture
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.errors import UserError
@@ -47,8 +49,6 @@ def small_picture(ref: ImageRef) -> SmallPicture:
     loaded = load_picture(
         ref, max_side=_LARGEST, max_pixels=_LARGEST, max_bytes=_LARGEST, media_types=_TYPES
     )
-    from PIL import Image  # noqa: PLC0415 - a report without images needs none
-
     with Image.open(BytesIO(loaded.data)) as image:
         whole = image.convert("RGB")
     if whole.width > WIDTH:

@@ -16,6 +16,8 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+from PIL import Image
+
 from trajudge.trajectories.images import (
     MAX_FILE_BYTES,
     MEMORY_LIMITER,
@@ -169,8 +171,6 @@ def _described(content: bytes) -> KnownImage:
 
 
 def _shrunk(content: bytes, width: int) -> bytes:
-    from PIL import Image  # noqa: PLC0415 - a page without pictures needs none
-
     with Image.open(BytesIO(content)) as image:
         share = min(1.0, width / image.width)
         size = max(1, round(image.width * share)), max(1, round(image.height * share))

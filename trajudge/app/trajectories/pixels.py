@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from PIL import Image, ImageChops, ImageFilter
 
 from trajudge.app.trajectories.images import ImageShelf, KnownImage, UnknownImage
 from trajudge.trajectories.images import MEMORY_LIMITER, needed
 from trajudge.util.errors import ImageUnreadable
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 # A channel may differ by so much of 255 before a pixel counts: less is noise of encoders.
 _NOISE = 16
@@ -64,8 +63,6 @@ def pixel_difference(
 def difference_picture(shelf: ImageShelf, before: str, after: str) -> bytes:
     """Draw what is new in its colours, rimmed, on the picture before, which is faded; as WebP.
     Raises UnknownImage, ImageUnreadable."""
-    from PIL import Image, ImageFilter  # noqa: PLC0415 - a page without pictures needs none
-
     first, second, mask = _compared(shelf, before, after)
     drawn = first.convert("L").convert("RGB")
     drawn = Image.blend(drawn, Image.new("RGB", drawn.size, "white"), _FADED)
@@ -76,10 +73,10 @@ def difference_picture(shelf: ImageShelf, before: str, after: str) -> bytes:
     return encoded.getvalue()
 
 
-def _compared(shelf: ImageShelf, before: str, after: str) -> tuple[Image, Image, Image]:
+def _compared(
+    shelf: ImageShelf, before: str, after: str
+) -> tuple[Image.Image, Image.Image, Image.Image]:
     """Decode both in the size of the first, with a mask of the pixels that differ."""
-    from PIL import Image, ImageChops  # noqa: PLC0415
-
     contents = [shelf.original(each).data for each in (before, after)]
     with Image.open(BytesIO(contents[0])) as one, Image.open(BytesIO(contents[1])) as other:
         held = sum(map(len, contents)) + needed(one, one.size) + needed(other, other.size)

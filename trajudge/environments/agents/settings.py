@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trajudge.judges.calls.handle import single_model
+
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.calls.settings import CallConfig
@@ -18,6 +20,4 @@ class ModelSettings(NamedTuple):
 
 def model_side(settings: ModelSettings) -> ModelHandle:
     """Open the model that these settings name. Raises UserError for what cannot work."""
-    from trajudge.judges.calls.handle import single_model  # noqa: PLC0415 - scripted agents need no model
-
     return single_model(settings.model, settings.calls)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from trajudge.environments.apps.reading import application_mistakes, read_app, read_foreign
 from trajudge.trajectories.plugins import PluginPoint
 from trajudge.util.errors import UserError
 
@@ -42,8 +43,6 @@ def load_app(name: str) -> App:
     Raises UserError for one that does not exist or cannot be loaded, and for one of ours that a
     package brings, too.
     """
-    from trajudge.environments.apps.reading import read_app, read_foreign  # noqa: PLC0415 - --help
-
     if name in APPS:
         DOOR.refuse_namesake(name)
         return read_app(name, f"{__name__}.{name}", APPS[name])
@@ -64,7 +63,5 @@ def _installed(name: str) -> ModuleType | None:
 def mistakes_of(name: str, failed: str) -> AbstractContextManager[None]:
     """Return a block that says in one sentence what the code of a user's application raises, as a
     UserError that tells what ``failed``. What one of ours raises is a defect, and passes."""
-    from trajudge.environments.apps.reading import application_mistakes  # noqa: PLC0415 - --help
-
     module = None if name in APPS else _installed(name)
     return nullcontext() if module is None else application_mistakes(name, module.__name__, failed)

@@ -17,7 +17,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trajudge.environments.chromium.process import FLAGS, ChromiumProcess
-from trajudge.environments.chromium.protocol import ProtocolError
+from trajudge.environments.chromium.protocol import ProtocolError, playwright_error
 from trajudge.environments.chromium.scripts import ONE_TAB
 from trajudge.environments.chromium.tab import Tab, TabSettings
 from trajudge.util.errors import MissingExtra, UserError
@@ -98,11 +98,10 @@ class Browser:
 
     def give_back(self, tab: Tab) -> None:
         """Keep the tab for another run if it can be emptied, else close it."""
-        from playwright.async_api import Error  # noqa: PLC0415
-
+        error = playwright_error()
         kept = False
         if tab.healthy and tab.runs < RUNS_A_TAB:
-            with contextlib.suppress(Error, ProtocolError, TimeoutError):  # it hangs or is gone
+            with contextlib.suppress(error, ProtocolError, TimeoutError):  # it hangs or is gone
                 self.run(tab.empty(), CLOSE_PATIENCE)
                 kept = True
         with self._lock:
@@ -111,7 +110,7 @@ class Browser:
                 self._idle.append(tab)
                 return
         with contextlib.suppress(
-            Error, ProtocolError, TimeoutError
+            error, ProtocolError, TimeoutError
         ):  # then it ends with the browser
             self.run(tab.close(), CLOSE_PATIENCE)
 

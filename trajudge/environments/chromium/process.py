@@ -22,7 +22,13 @@ from typing import IO, TYPE_CHECKING
 
 from aiohttp import web
 
-from trajudge.environments.chromium.protocol import CLOSED, Incoming, Protocol, ProtocolError
+from trajudge.environments.chromium.protocol import (
+    CLOSED,
+    Incoming,
+    Protocol,
+    ProtocolError,
+    playwright_error,
+)
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_regular
 
@@ -125,8 +131,6 @@ class ChromiumProcess:
     ) -> None:
         """Start it. Raises UserError if it ends at once, or is not there after ``patience``
         seconds."""
-        from playwright.async_api import Error  # noqa: PLC0415
-
         try:
             async with asyncio.timeout(patience):
                 await self._spawn([executable, *flags, f"--user-data-dir={self._profile}"])
@@ -138,15 +142,13 @@ class ChromiumProcess:
                 f"{executable} did not start within {patience:g} seconds: run it again when the "
                 "machine is less busy, or with fewer --workers"
             ) from error
-        except (OSError, ProtocolError, Error) as error:
+        except (OSError, ProtocolError, playwright_error()) as error:
             reason = self._complaint() or str(error).splitlines()[0]
             await self.stop()
             raise UserError(f"{executable} does not start ({reason}): try it by hand") from error
 
     async def stop(self) -> None:
         """End it, if it runs, and remove what it wrote. One that never came up is not asked."""
-        from playwright.async_api import Error  # noqa: PLC0415
-
         if self._pid and not self._ended.is_set():
             if self._browser:
                 closing = self.protocol.ask("Browser.close", None, "")
@@ -158,7 +160,7 @@ class ChromiumProcess:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self._pid, signal.SIGKILL)
                 await self._ended.wait()
-        with contextlib.suppress(Error, TimeoutError):
+        with contextlib.suppress(playwright_error(), TimeoutError):
             if self._browser:
                 await asyncio.wait_for(self._browser.close(), CLOSE_PATIENCE)
         if self._guests:

@@ -29,6 +29,13 @@ FIRST_ID = 1_000_000_000  # Playwright counts from 1
 CLOSED = "Target page, context or browser has been closed"
 
 
+def playwright_error() -> type[Exception]:
+    """Return the class of Playwright's own errors; the package is an extra, and slow to import."""
+    from playwright.async_api import Error  # noqa: PLC0415
+
+    return Error
+
+
 class ProtocolError(Exception):
     """Chromium refused a call, or is gone. ``message`` is one line."""
 

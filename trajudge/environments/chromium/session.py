@@ -22,7 +22,7 @@ from trajudge.environments.chromium.observation import (
     snapshot,
 )
 from trajudge.environments.chromium.parity import browsergym_text
-from trajudge.environments.chromium.protocol import ProtocolError
+from trajudge.environments.chromium.protocol import ProtocolError, playwright_error
 from trajudge.environments.chromium.tab import ACTION_PATIENCE, PageClosed, Tab, TabSettings, inside
 from trajudge.trajectories.model import ImageRef, Observation
 from trajudge.util.errors import UserError
@@ -214,9 +214,7 @@ class Session:
         return self._browser.run(self.tab.unless_lost(work), self._patience)
 
     def _troubles(self) -> tuple[type[Exception], ...]:
-        from playwright.async_api import Error  # noqa: PLC0415
-
-        return (Error, ProtocolError, TimeoutError, PageClosed)
+        return (playwright_error(), ProtocolError, TimeoutError, PageClosed)
 
 
 def _said(trouble: Exception) -> str:

@@ -14,7 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trajudge.environments.chromium.network import NetworkTrace
-from trajudge.environments.chromium.protocol import Protocol, ProtocolError, ProtocolSession
+from trajudge.environments.chromium.protocol import (
+    Protocol,
+    ProtocolError,
+    ProtocolSession,
+    playwright_error,
+)
 from trajudge.environments.chromium.scripts import FORGET
 from trajudge.util.terminal import one_line
 
@@ -324,7 +329,5 @@ async def stop_loading(cdp: ProtocolSession) -> None:
 
 
 async def _close(page: Page) -> None:
-    from playwright.async_api import Error  # noqa: PLC0415
-
-    with contextlib.suppress(Error):
+    with contextlib.suppress(playwright_error()):
         await page.close()

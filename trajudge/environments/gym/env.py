@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
+from PIL import Image
 
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.gym.pages import ChromiumPages, OfflinePages, Pages
@@ -174,8 +175,6 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
 
     def _picture(self, episode: Episode) -> NDArray[np.uint8]:
         """Decode the page's picture; a page that cannot be shown is black."""
-        from PIL import Image  # noqa: PLC0415 - not where there are no pictures
-
         shot = episode.view.observation.screenshot
         if shot is None or shot.data is None:
             return np.zeros(self._size, np.uint8)

@@ -26,7 +26,9 @@ from trajudge.eval.store.labels import StoredAnnotations, read_label_columns
 from trajudge.eval.store.run_folder import LABELS
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
+from trajudge.trajectories.hub import default_folder, revision_of
 from trajudge.trajectories.loaders import KINDS, PLUGINS, open_source, parse_source
+from trajudge.trajectories.loaders.agentrewardbench import annotation_table, local_copy
 from trajudge.trajectories.model import (
     Loaded,
     Trajectory,
@@ -105,8 +107,6 @@ class DataSource(NamedTuple):
         if self.trajectories is not None:
             return None
         kind, path = parse_source(open_spec(self.spec))
-        from trajudge.trajectories.hub import default_folder, revision_of  # noqa: PLC0415
-
         if path is None:
             return revision_of(default_folder()) if kind == agentrewardbench.KIND else None
         return revision_of(path)
@@ -246,8 +246,6 @@ def open_on_this_machine(spec: str) -> str:
 
 
 def _default_data() -> tuple[str, str]:
-    from trajudge.trajectories.loaders.agentrewardbench import local_copy  # noqa: PLC0415
-
     copy = local_copy()
     if copy is not None:
         return f"agentrewardbench:{copy}", f"judging the AgentRewardBench copy in {copy}"
@@ -275,8 +273,6 @@ def _labels_of(data: str) -> str | None:
         open_annotations(agentrewardbench.KIND)
     except UserError as error:
         if path is None:
-            from trajudge.trajectories.loaders.agentrewardbench import annotation_table  # noqa: PLC0415
-
             return f"{agentrewardbench.KIND}:{annotation_table()}"
         raise UserError(
             f"--data {data}: no annotations.csv lies beside it; name the labels with "

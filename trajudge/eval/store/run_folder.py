@@ -60,6 +60,7 @@ from trajudge.eval.store.table import (
     unreadable,
     whole_lines,
 )
+from trajudge.judges.engine.budget import read_payments
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import Ints
 from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable
@@ -446,8 +447,6 @@ def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
 
 def spent_in(folder: Path, judgments: Iterable[Judgment]) -> RunDollars:
     """Read what a run has spent: of judgments, and of what never came to one."""
-    from trajudge.judges.engine.budget import read_payments  # noqa: PLC0415 - scores need no engine
-
     return RunDollars(read_payments(folder / PAYMENTS), paid(judgments))
 
 

@@ -76,41 +76,6 @@ def server_answer(error: Exception) -> ServerAnswer:
     )
 
 
-def own_kind(error: Exception, answer: ServerAnswer, kinds: Any) -> type[CallFailed] | None:
-    """Return our error for litellm's class, where the server's own words tell none.
-
-    ``kinds`` is litellm's module of exceptions.
-    """
-    if answer.is_whole and not issubclass(kind_of(answer.status, answer.error), BadRequest):
-        return None
-    classes: tuple[tuple[type[CallFailed], tuple[type[Exception], ...]], ...] = (
-        (ContextOverflow, (kinds.ContextWindowExceededError,)),
-        (Refused, (kinds.ContentPolicyViolationError,)),
-        (Unreachable, (kinds.Timeout,)),
-        (BadReply, (kinds.JSONSchemaValidationError, kinds.APIResponseValidationError)),
-    )
-    return next((ours for ours, theirs in classes if isinstance(error, theirs)), None)
-
-
-def is_unreached(error: Exception, answer: ServerAnswer, kinds: Any) -> bool:
-    """Return True if no server answered."""
-    if answer.is_whole:
-        return False
-    words = answer.error.message
-    return isinstance(error, kinds.APIConnectionError) or bool(_NO_CONNECTION.search(words))
-
-
-def without_provider(answer: ServerAnswer, model: str) -> UnknownModel | None:
-    """Return the error for a model of which litellm does not know whom to ask, so that it asks
-    nobody; None for another error."""
-    if answer.is_whole or _NO_PROVIDER not in answer.error.message:
-        return None
-    return UnknownModel(
-        f"litellm knows no provider of {model}: name it before the model, as --model "
-        f"openai/{model} where the server speaks OpenAI's protocol"
-    )
-
-
 def unread_completion(error: Exception, where: str) -> dict[str, Any] | None:
     """Return the completion that litellm could not decode: Python keeps the body in the error."""
     for cause in causes(error):
@@ -143,12 +108,21 @@ OPENROUTER = "https://openrouter.ai/api/v1"
 # In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
 _NO_KEY = re.compile(r"api[_ ]?key|credentials", re.IGNORECASE)
 
-_SENTENCES: dict[type[CallFailed], str] = {
-    ContextOverflow: "says that the prompt is longer than the context window",
-    Refused: "declined the prompt by its content policy",
-    Unreachable: "did not answer in time",
-    BadReply: "answered without the fields of the protocol",
-}
+# litellm's classes that tell what the server's own words do not.
+_KINDS: tuple[tuple[type[CallFailed], tuple[str, ...], str], ...] = (
+    (
+        ContextOverflow,
+        ("ContextWindowExceededError",),
+        "says that the prompt is longer than the context window",
+    ),
+    (Refused, ("ContentPolicyViolationError",), "declined the prompt by its content policy"),
+    (Unreachable, ("Timeout",), "did not answer in time"),
+    (
+        BadReply,
+        ("JSONSchemaValidationError", "APIResponseValidationError"),
+        "answered without the fields of the protocol",
+    ),
+)
 
 
 class LiteLLMAdapter(SendingAdapter):
@@ -322,13 +296,19 @@ class LiteLLMAdapter(SendingAdapter):
 
     def _mapped(self, error: Exception, answer: ServerAnswer) -> CallFailed:
         """Map one of litellm's errors to one of ours."""
-        if unknown := without_provider(answer, self._model):
-            return unknown
-        if kind := own_kind(error, answer, self._sdk.exceptions):
-            sentence = f"{self._where} {_SENTENCES[kind]}"
-            message = answer.error.message if kind is ContextOverflow else ""
-            return kind(with_numbers(sentence, message))
-        if is_unreached(error, answer, self._sdk.exceptions):
+        words, kinds = answer.error.message, self._sdk.exceptions
+        if not answer.is_whole and _NO_PROVIDER in words:
+            return UnknownModel(
+                f"litellm knows no provider of {self._model}: name it before the model, as --model "
+                f"openai/{self._model} where the server speaks OpenAI's protocol"
+            )
+        if not answer.is_whole or issubclass(kind_of(answer.status, answer.error), BadRequest):
+            for kind, names, sentence in _KINDS:
+                if isinstance(error, tuple(getattr(kinds, name) for name in names)):
+                    message = words if kind is ContextOverflow else ""
+                    return kind(with_numbers(f"{self._where} {sentence}", message))
+        is_connection = isinstance(error, kinds.APIConnectionError) or _NO_CONNECTION.search(words)
+        if is_connection and not answer.is_whole:
             return no_answer(error, self._where)
         return failure(
             answer.status,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
@@ -19,9 +20,14 @@ from pydantic import JsonValue
 from trajudge.judges.adapters import sdk as sdks
 from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
 from trajudge.judges.adapters.errors import CallFailed, UnknownModel, rate_headers
-from trajudge.judges.adapters.failures import CHECK_MODEL, ErrorBody, failure
+from trajudge.judges.adapters.failures import (
+    CHECK_MODEL,
+    ErrorBody,
+    failure,
+    is_about_parts,
+    refused_parameter,
+)
 from trajudge.judges.adapters.sdk import HttpResult, ImageBase64Cache
-from trajudge.judges.adapters.unsupported_parameters import UnsupportedParameters
 from trajudge.judges.adapters.wire import merged, of_sample, split
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models import Capability, capability, model_names
@@ -42,6 +48,58 @@ class BatchBody(NamedTuple):
 
     body: dict[str, Any]
     parameters: dict[str, JsonValue]
+
+
+_OTHER_NAME = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "max_tokens",
+}
+
+
+class UnsupportedParameters:
+    """Parameters to leave out, or to send under their other name, by model; and models whose server
+    wants the texts of a message joined."""
+
+    def __init__(self) -> None:
+        self._refused: defaultdict[str, set[str]] = defaultdict(set)
+        self._joined = set[str]()
+
+    def joins_texts(self, model: str) -> bool:
+        """Return True if several texts of a message go as one."""
+        return model in self._joined
+
+    def shown(self, model: str) -> dict[str, JsonValue]:
+        """Return what a reply's parameters say of how its prompt went out."""
+        return {"text_parts": "joined"} if model in self._joined else {}
+
+    def apply(self, model: str, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the parameters that will really be sent."""
+        refused = self._refused[model]
+        effective: dict[str, JsonValue] = {}
+        for wanted, value in parameters.items():
+            name = _OTHER_NAME.get(wanted, wanted) if wanted in refused else wanted
+            if name not in refused:
+                effective[name] = value
+        return effective
+
+    def learn(
+        self, model: str, status: int, error: ErrorBody, sent: Mapping[str, JsonValue]
+    ) -> bool:
+        """Learn from an error; True if it names a parameter that was sent and will be left out from
+        now on, or says that texts are to be joined, as they will be.
+
+        Every call that returns True makes the next request different, so the loop ends.
+        """
+        if status not in {400, 422}:
+            return False
+        if is_about_parts(error) and model not in self._joined:
+            self._joined.add(model)
+            return True
+        name = refused_parameter(error, sent.keys())
+        if name is None:
+            return False
+        self._refused[model].add(name)
+        return True
 
 
 class SendingAdapter(ABC):

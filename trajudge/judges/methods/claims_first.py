@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from trajudge.judges.defences import MARK, PARTS, without
 from trajudge.judges.model import Message, Model, Text, Verdict
@@ -25,12 +25,13 @@ from trajudge.judges.prompting import (
 )
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
+    AnyText,
     ParseFailure,
+    ReplyFields,
     error_context,
-    flag,
     normalise,
     parse_complete_reply,
-    parse_json,
+    parse_fields,
     parse_reply,
 )
 from trajudge.prompts.render import load_prompt
@@ -128,14 +129,45 @@ ASSUMED_CLAIMS = json.dumps(
 )
 
 
+def _stripped(value: object) -> str:
+    return str(value or "").strip()
+
+
+CitedText = Annotated[str, BeforeValidator(_stripped)]
+
+
+class _Claims(ReplyFields):
+    claims: list[Annotated[str, StringConstraints(pattern=r"\S")]] = Field(max_length=MOST_CLAIMS)
+
+
+class _Evidence(ReplyFields):
+    """A citation: ``step:line`` of a shown page, and words that stand there."""
+
+    at: CitedText = ""
+    quote: CitedText = ""
+
+
+class _ClaimFinding(_Evidence):
+    claim: int
+    holds: bool
+
+
+class _RequirementFinding(_Evidence):
+    met: bool
+
+
+class _Findings(ReplyFields):
+    claims: list[_ClaimFinding]
+    requirements: list[_RequirementFinding]
+    side_effect: bool
+    success: bool
+    reasoning: AnyText = ""
+
+
 def parse_claims(text: str) -> list[str]:
     """Parse at most 20 claims, each as one line; none is fine. Raises ParseFailure."""
-    claims = parse_json(text, ["claims"]).fields["claims"]
-    if not isinstance(claims, list) or len(claims) > MOST_CLAIMS:
-        raise ParseFailure(f"the reply holds no list of at most {MOST_CLAIMS} claims")
-    if not all(isinstance(one, str) and one.strip() for one in claims):
-        raise ParseFailure("a claim is no text, or empty")
-    return [" ".join(one.split())[:_LONGEST] for one in claims]
+    claims = parse_fields(_Claims, text)[0].claims
+    return [" ".join(claim.split())[:_LONGEST] for claim in claims]
 
 
 def parse_findings(text: str, claims: int, record: ShownRecord) -> Verdict:
@@ -144,67 +176,41 @@ def parse_findings(text: str, claims: int, record: ShownRecord) -> Verdict:
     Success is the reply's own, unless a requirement is not met. Raises ParseFailure if a claim has
     no finding or two, if what is said to hold cites nothing, or if a citation is not in the record.
     """
-    fields, fallback = parse_json(text, ["claims", "requirements", "side_effect", "success"])
-    held = _claims(fields["claims"], claims, record)
-    met = [
-        _holds(_entry(entry, "met"), "met", f"requirement {number}", record)
-        for number, entry in enumerate(_list(fields["requirements"], "requirements"), start=1)
-    ]
-    success = flag(fields, "success")
-    if success and not met:
+    parsed, fallback = parse_fields(_Findings, text)
+    if sorted(finding.claim for finding in parsed.claims) != list(range(1, claims + 1)):
+        raise ParseFailure(f"the findings are not one for each of {claims} claims")
+    for finding in parsed.claims:
+        _check_evidence(f"claim {finding.claim}", finding.holds, finding, record)
+    for number, required in enumerate(parsed.requirements, start=1):
+        _check_evidence(f"requirement {number}", required.met, required, record)
+    if parsed.success and not parsed.requirements:
         raise ParseFailure("the reply says success and names no requirement")
-    reasoning = str(fields.get("reasoning", ""))
-    if success and not all(met):
-        failed = ", ".join(str(number) for number, one in enumerate(met, start=1) if not one)
-        reasoning += f" [requirements not met: {failed}]"
-    shares = {"claims": held, "requirements": met}
+    failed = [str(n) for n, required in enumerate(parsed.requirements, start=1) if not required.met]
+    reasoning = parsed.reasoning
+    if parsed.success and failed:
+        reasoning += f" [requirements not met: {', '.join(failed)}]"
+    shares = {
+        "claims": [finding.holds for finding in parsed.claims],
+        "requirements": [required.met for required in parsed.requirements],
+    }
     return Verdict(
-        success=success and all(met),
-        side_effect=flag(fields, "side_effect"),
-        scores={name: sum(some) / len(some) for name, some in shares.items() if some},
+        success=parsed.success and not failed,
+        side_effect=parsed.side_effect,
+        scores={name: sum(held) / len(held) for name, held in shares.items() if held},
         reasoning=reasoning.strip(),
         fallback=fallback,
     )
 
 
-def _claims(entries: object, count: int, record: ShownRecord) -> list[bool]:
-    findings: dict[int, bool] = {}
-    for entry in _list(entries, "claims"):
-        fields = _entry(entry, "claim", "holds")
-        number = fields["claim"]
-        if not isinstance(number, int) or not 1 <= number <= count or number in findings:
-            raise ParseFailure(f"claim {str(number)[:20]} has two findings, or does not exist")
-        findings[number] = _holds(fields, "holds", f"claim {number}", record)
-    if len(findings) != count:
-        raise ParseFailure(f"{len(findings)} of {count} claims have a finding")
-    return [findings[number] for number in sorted(findings)]
-
-
-def _holds(fields: Mapping[str, Any], name: str, label: str, record: ShownRecord) -> bool:
-    """Return the finding. What does not hold may cite nothing; what is cited must be there."""
-    holds = flag(fields, name)
-    place, quote = (str(fields.get(key) or "").strip() for key in ("at", "quote"))
-    if not place and not holds:
-        return False
-    if not place:
+def _check_evidence(label: str, holds: bool, evidence: _Evidence, record: ShownRecord) -> None:
+    """Raise ParseFailure for a citation that is not in the record, or none for what holds."""
+    place = evidence.at
+    if not place and holds:
         raise ParseFailure(f"{label} is said to hold and cites nothing")
-    if place not in record.texts:
+    if place and place not in record.texts:
         raise ParseFailure(f"{label} cites {place[:20]}, which was not shown")
-    if not record.holds(place, quote):
+    if place and not record.holds(place, evidence.quote):
         raise ParseFailure(f"{label} quotes what does not stand at {place}")
-    return holds
-
-
-def _list(entries: object, name: str) -> Sequence[object]:
-    if not isinstance(entries, list):
-        raise ParseFailure(f"{name} is no list")
-    return entries
-
-
-def _entry(entry: object, *fields: str) -> Mapping[str, Any]:
-    if not isinstance(entry, dict) or not set(fields) <= entry.keys():
-        raise ParseFailure(f"a finding lacks one of {', '.join(fields)}")
-    return entry
 
 
 _PAGES_SHARE = 0.7

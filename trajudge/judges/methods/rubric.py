@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from itertools import chain
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from trajudge.judges.model import Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
@@ -22,21 +23,19 @@ from trajudge.judges.prompting import (
 )
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
+    AnyText,
     ParseFailure,
+    ReplyFields,
     error_context,
-    flag,
     gather_bounded,
-    number_in,
     parse_complete_reply,
-    parse_json,
+    parse_fields,
     parse_reply,
 )
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
 from trajudge.trajectories.truncate import TruncatedView, cut_middle
-
-_MOST_CRITERIA = 10
 
 _LONGEST_CRITERION = 500
 
@@ -64,27 +63,48 @@ def assumed_relevance(count: int) -> str:
     return json.dumps({"relevance": [5] * count})
 
 
+class _WrittenCriterion(ReplyFields):
+    criterion: Annotated[AnyText, StringConstraints(strip_whitespace=True, min_length=1)]
+    critical: bool
+
+
+class _Criteria(ReplyFields):
+    criteria: list[_WrittenCriterion] = Field(min_length=1, max_length=10)
+
+
+class _Relevance(ReplyFields):
+    relevance: list[Annotated[float, Field(ge=0, le=10)]]
+
+
+class _Finding(ReplyFields):
+    criterion: int
+    score: float = Field(ge=0, le=1)
+    steps: list[int]
+
+
+class _Findings(ReplyFields):
+    findings: list[_Finding]
+    outcome: bool
+    side_effect: bool
+    side_effect_steps: list[int] = Field(default_factory=list)
+    reasoning: AnyText = ""
+
+
 def parse_criteria(text: str) -> list[Criterion]:
-    """Parse 1 to 10 criteria. Raises ParseFailure."""
-    entries = parse_json(text, ["criteria"]).fields["criteria"]
-    if not isinstance(entries, list) or not 1 <= len(entries) <= _MOST_CRITERIA:
-        raise ParseFailure(f"the reply holds no list of 1 to {_MOST_CRITERIA} criteria")
-    criteria = []
-    for number, entry in enumerate(entries, start=1):
-        fields = _entry(entry, f"criterion {number}", ("criterion", "critical"))
-        wording = str(fields["criterion"]).strip()[:_LONGEST_CRITERION]
-        if not wording:
-            raise ParseFailure(f"criterion {number} is empty")
-        criteria.append(Criterion(number, wording, flag(fields, "critical")))
-    return criteria
+    """Parse 1 to 10 criteria, each cut at 500 characters. Raises ParseFailure."""
+    written, _ = parse_fields(_Criteria, text)
+    return [
+        Criterion(number, entry.criterion[:_LONGEST_CRITERION], entry.critical)
+        for number, entry in enumerate(written.criteria, start=1)
+    ]
 
 
 def parse_relevance(text: str, count: int) -> list[float]:
     """Parse one grade from 0 to 10 for each of ``count`` criteria. Raises ParseFailure."""
-    grades = parse_json(text, ["relevance"]).fields["relevance"]
-    if not isinstance(grades, list) or len(grades) != count:
-        raise ParseFailure(f"the reply holds no list of {count} grades")
-    return [number_in({"relevance": grade}, "relevance", 0, 10) for grade in grades]
+    grades = parse_fields(_Relevance, text)[0].relevance
+    if len(grades) != count:
+        raise ParseFailure(f"the reply gives {len(grades)} grades for {count} criteria")
+    return grades
 
 
 def parse_findings(text: str, criteria: Sequence[Criterion], steps: int) -> Verdict:
@@ -94,47 +114,25 @@ def parse_findings(text: str, criteria: Sequence[Criterion], steps: int) -> Verd
     the mean of the criteria's scores. Raises ParseFailure if a criterion has no finding or two,
     or if a step is cited that does not exist.
     """
-    parsed = parse_json(text, ["findings", "outcome", "side_effect"])
-    scores: dict[int, float] = {}
-    entries = parsed.fields["findings"]
-    for entry in entries if isinstance(entries, list) else []:
-        fields = _entry(entry, "a finding", ("criterion", "score", "steps"))
-        number = fields["criterion"]
-        known = isinstance(number, int) and number in {c.number for c in criteria}
-        if not known or number in scores:
-            raise ParseFailure(f"criterion {str(number)[:20]} has two findings, or does not exist")
-        _check_steps(fields["steps"], steps)
-        scores[number] = number_in(fields, "score", 0, 1)
-    if len(scores) != len(criteria):
-        raise ParseFailure(f"{len(scores)} of {len(criteria)} criteria have a finding")
-    _check_steps(parsed.fields.get("side_effect_steps", []), steps)
+    parsed, fallback = parse_fields(_Findings, text)
+    numbers = sorted(finding.criterion for finding in parsed.findings)
+    if numbers != list(range(1, len(criteria) + 1)):
+        raise ParseFailure(f"the findings are not one for each of {len(criteria)} criteria")
+    for number in chain(parsed.side_effect_steps, *(f.steps for f in parsed.findings)):
+        if not 1 <= number <= steps:
+            raise ParseFailure(f"step {str(number)[:20]} is cited, and the run has {steps} steps")
+    scores = {finding.criterion: finding.score for finding in parsed.findings}
     failed = [c.number for c in criteria if c.critical and scores[c.number] < 0.5]
-    outcome = flag(parsed.fields, "outcome")
-    reasoning = str(parsed.fields.get("reasoning", ""))
-    if outcome and failed:
+    reasoning = parsed.reasoning
+    if parsed.outcome and failed:
         reasoning += f" [critical criteria failed: {', '.join(map(str, failed))}]"
     return Verdict(
-        success=outcome and not failed,
-        side_effect=flag(parsed.fields, "side_effect"),
-        scores={"process": sum(scores.values()) / len(scores), "outcome": float(outcome)},
+        success=parsed.outcome and not failed,
+        side_effect=parsed.side_effect,
+        scores={"process": sum(scores.values()) / len(scores), "outcome": float(parsed.outcome)},
         reasoning=reasoning.strip(),
-        fallback=parsed.fallback,
+        fallback=fallback,
     )
-
-
-def _entry(entry: object, name: str, fields: tuple[str, ...]) -> Mapping[str, Any]:
-    if not isinstance(entry, dict) or not set(fields) <= entry.keys():
-        raise ParseFailure(f"{name} lacks one of {', '.join(fields)}")
-    return entry
-
-
-def _check_steps(cited: object, steps: int) -> None:
-    """Check that the evidence names steps that exist, or none."""
-    if not isinstance(cited, list):
-        raise ParseFailure("the steps of a finding are no list")
-    for number in cited:
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= steps:
-            raise ParseFailure(f"step {str(number)[:20]} is cited, and the run has {steps} steps")
 
 
 _PICTURES_SHARE = 0.75

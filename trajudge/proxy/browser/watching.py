@@ -12,11 +12,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from aiohttp import ClientError, ClientSession, ClientTimeout
+
 from trajudge.proxy.browser.probing import HOST
 from trajudge.proxy.pages.loads import DOCUMENT_FIELD
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession, ClientWebSocketResponse
+    from aiohttp import ClientWebSocketResponse
 
 _PAUSE = 0.1  # seconds between two tries to reach a browser that has not started
 _ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
@@ -41,8 +43,6 @@ class BrowserWatch:
 
     async def run(self) -> None:
         """Watch whichever browser is there, until cancelled."""
-        from aiohttp import ClientError, ClientSession, ClientTimeout  # noqa: PLC0415 - slow
-
         # The WebSocket has a limit of its own, for its opening alone.
         async with ClientSession(timeout=ClientTimeout(total=2)) as client:
             while True:

@@ -1,5 +1,5 @@
-"""Screenshots with other bytes, another size, or words drawn on them. Pillow is imported when a
-picture is made; the same picture gives the same bytes with the same version of it."""
+"""Screenshots with other bytes, another size, or words drawn on them. The
+same picture gives the same bytes with the same version of Pillow."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
+
+from PIL import Image, ImageDraw, ImageFont
 
 from trajudge.trajectories.images import MAX_FILE_BYTES
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.files import read_regular
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 CROP = 0.03
 SCALE = 0.75
@@ -31,19 +30,19 @@ _LOOK: dict[Place, tuple[int, tuple[int, int, int], tuple[int, int, int] | None]
 }
 
 
-def changed(ref: ImageRef, change: Callable[[Image], Image], kind: str = "PNG") -> ImageRef:
+def changed(
+    ref: ImageRef, change: Callable[[Image.Image], Image.Image], kind: str = "PNG"
+) -> ImageRef:
     """Decode, change and encode a screenshot. Raises OSError, and UnsafeFile for a file that is
     none."""
-    from PIL import Image as images  # noqa: PLC0415 - slow to import
-
     content = (
         ref.data if ref.data is not None else read_regular(cast(Path, ref.path), MAX_FILE_BYTES)
     )
-    with images.open(BytesIO(content)) as picture:
+    with Image.open(BytesIO(content)) as picture:
         return encoded(change(picture.convert("RGB")), kind)
 
 
-def encoded(picture: Image, kind: str = "PNG") -> ImageRef:
+def encoded(picture: Image.Image, kind: str = "PNG") -> ImageRef:
     """Encode a picture."""
     file = BytesIO()
     picture.save(file, kind, quality=QUALITY)
@@ -63,7 +62,7 @@ def scaled(ref: ImageRef) -> ImageRef:
 def cropped(ref: ImageRef) -> ImageRef:
     """Cut the same share off each side."""
 
-    def cut(picture: Image) -> Image:
+    def cut(picture: Image.Image) -> Image.Image:
         x, y = round(picture.width * CROP), round(picture.height * CROP)
         return picture.crop((x, y, picture.width - x, picture.height - y))
 
@@ -75,10 +74,8 @@ def written_on(ref: ImageRef, text: str, place: Place) -> ImageRef:
     return changed(ref, lambda picture: drawn_on(picture, text, place))
 
 
-def drawn_on(picture: Image, text: str, place: Place) -> Image:
+def drawn_on(picture: Image.Image, text: str, place: Place) -> Image.Image:
     """Draw words on the picture itself, as ``written_on`` does."""
-    from PIL import ImageDraw, ImageFont  # noqa: PLC0415 - slow to import
-
     size, colour, ground = _LOOK[place]
     pen = ImageDraw.Draw(picture)
     lines = wrap(text, max(10, int((picture.width - 40) / (size * 0.55))))
@@ -95,10 +92,7 @@ def drawn_on(picture: Image, text: str, place: Place) -> Image:
 @cache
 def other_application(width: int = 1024, height: int = 768) -> ImageRef:
     """Draw a page of an application that no run is about: a weather report."""
-    from PIL import Image as images  # noqa: PLC0415 - slow to import
-    from PIL import ImageDraw, ImageFont  # noqa: PLC0415
-
-    picture = images.new("RGB", (width, height), (236, 242, 248))
+    picture = Image.new("RGB", (width, height), (236, 242, 248))
     pen = ImageDraw.Draw(picture)
     pen.rectangle((0, 0, width, 64), fill=(40, 84, 130))
     pen.text((24, 18), "Weather by the hour", fill="white", font=ImageFont.load_default(24))

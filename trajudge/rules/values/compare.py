@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trajudge.rules.errors import InvalidValue, TooLarge, Undecided
 from trajudge.rules.limits import JSON_DEPTH, fullmatch, is_pattern
+from trajudge.rules.values import release
 from trajudge.rules.values.model import Kind, Match, Mode
 from trajudge.rules.values.quantities import (
     boolean,
@@ -112,8 +113,6 @@ def normalise(kind: str, raw: JsonValue, *, mode: Mode = Mode.SOUND) -> JsonValu
     several values is a list of alternatives, whosever value it is.
     """
     if mode is Mode.RELEASE:
-        from trajudge.rules.values import release  # noqa: PLC0415  (only comparisons with it need it)
-
         return release.normalise(kind, raw)
     value, error = _parsed(kind, raw)
     if error is not None:
@@ -130,8 +129,6 @@ def equal(kind: str, expected: JsonValue, actual: JsonValue, *, mode: Mode = Mod
     case for the first two). Without either, equality is symmetric.
     """
     if mode is Mode.RELEASE:
-        from trajudge.rules.values import release  # noqa: PLC0415
-
         return release.equal(kind, expected, actual)
     try:
         how = _kind(kind)

@@ -46,6 +46,8 @@ from trajudge.rules.verified.dataset import (
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import Hosts, Trace, load_hosts, load_trace
 from trajudge.rules.verified.state import STATE_FILE, State, run_states
+from trajudge.stats.intervals import clustered_limits
+from trajudge.stats.suites import t_half_width
 from trajudge.trajectories.loaders.browsergym import holds_experiment, load, run_folders
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.util.errors import UserError
@@ -822,9 +824,6 @@ def _by_count(counter: Counter[str]) -> dict[str, int]:
 
 def macro(results: Iterable[TaskResult]) -> Macro:
     """Return the rates of some runs; None where there is nothing to divide by."""
-    from trajudge.stats.intervals import clustered_limits  # noqa: PLC0415 - slow to import
-    from trajudge.stats.suites import t_half_width  # noqa: PLC0415
-
     listed = list(results)
     templates: dict[tuple[str, str], list[float]] = {}
     for result in listed:
@@ -849,8 +848,6 @@ def macro(results: Iterable[TaskResult]) -> Macro:
 
 
 def _site_macro(sites: Iterable[Macro]) -> SiteMacro:
-    from trajudge.stats.suites import t_half_width  # noqa: PLC0415
-
     means = [site.template_macro for site in sites if site.template_macro is not None]
     return SiteMacro(
         sites=len(means),

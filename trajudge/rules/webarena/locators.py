@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
+from trajudge.rules.har import playwright_error
 from trajudge.rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
 from trajudge.util.errors import MissingExtra, UserError
 from trajudge.util.machine import installed_chromium
@@ -67,12 +68,10 @@ def _value(session: CDPSession, check: PageCheck) -> str:
 
 
 def _evaluated(session: CDPSession, script: str) -> Mapping[str, Any]:
-    from playwright.sync_api import Error  # noqa: PLC0415
-
     asked = {"expression": script, "returnByValue": True, "timeout": SECONDS * 1000}
     try:
         reply: Mapping[str, Any] = session.send("Runtime.evaluate", asked)
-    except Error as error:
+    except playwright_error() as error:
         return {"exceptionDetails": error.message}
     return reply
 

@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import msgspec
+import zstandard
 from msgspec import Raw
 
 from trajudge.trajectories import images as header
@@ -504,8 +505,6 @@ def _expanded(raw: bytes, info: zipfile.ZipInfo, place: str) -> bytes:
 
 def _zstandard(raw: bytes, limit: int) -> bytes:
     """Expand Zstandard. Raises ValueError."""
-    import zstandard  # noqa: PLC0415 - only for archives that need it
-
     reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).stream_reader(raw)
     try:
         return reader.read(limit)

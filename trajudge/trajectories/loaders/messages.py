@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -44,11 +44,6 @@ from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder
 from trajudge.util.jsonl import Line, read_lines
-
-KNOWN = (
-    "OpenAI (chat, Responses), Anthropic, inspect_ai, LangChain, Vercel's AI SDK, Gemini, Bedrock "
-    "Converse and ShareGPT"
-)
 
 ROLES = frozenset(
     {"user", "assistant", "model", "tool", "function", "system", "developer", "human", "ai"}
@@ -86,16 +81,6 @@ _SILENT_PARTS = {"step-start", "source-url", "source-document", "source", "file"
 Message = Mapping[str, Any]
 
 
-def is_foreign(entry: Mapping[str, Any]) -> bool:
-    """Tell whether an entry is a message of one of these forms."""
-    return (
-        _langchain(entry) is not None
-        or isinstance(entry.get("parts"), list | str)
-        or ("from" in entry and "value" in entry)
-        or entry.get("role") in ("human", "ai")
-    )
-
-
 def form_of(entries: Sequence[object]) -> str:
     """Describe the form of entries that are none that is known, by roles, types or fields."""
     objects = [one for one in entries if isinstance(one, dict)]
@@ -116,26 +101,14 @@ class Translator:
         self._count = 0
 
     def messages(self, entry: Message) -> Iterator[Message]:
-        """Yield the messages of an entry; one that is in no foreign form as it is."""
-        read = _langchain(entry)
-        content = entry.get("content")
-        if read is not None:
-            yield _of_langchain(*read)
-        elif "from" in entry and "value" in entry:
-            yield from self._of_sharegpt(entry)
-        elif isinstance(parts := entry.get("parts"), list | str):
-            parts = [parts] if isinstance(parts, str) else parts
-            if any(isinstance(part, dict) and "type" in part for part in parts):
-                yield from self._of_parts(entry, parts)
-            else:
-                yield self._of_gemini(entry, parts)
-        elif isinstance(content, list) and any(map(_is_converse, content)):
-            blocks = [_of_converse(block) for block in content if isinstance(block, dict)]
-            yield {**entry, "content": [block for block in blocks if block]}
-        elif isinstance(content, list) and any(map(_is_sdk_part, content)):
-            yield from self._of_parts(entry, content)
+        """Yield the messages of an entry in the blocks of Anthropic's; one of OpenAI's or
+        Anthropic's as it is."""
+        form = next((form for form in FORMS if form.recognises(entry)), None)
+        if form is not None:
+            yield from form.messages(self, entry)
         else:
-            yield {**entry, "role": _ROLE_OF[entry["role"]]} if is_foreign(entry) else entry
+            role = entry.get("role")
+            yield {**entry, "role": _ROLE_OF[role]} if role in ("human", "ai") else entry
 
     def _call(self, name: object, arguments: object, call_id: object = None) -> Message:
         self._count += 1
@@ -154,10 +127,23 @@ class Translator:
         result = {"type": "tool_result", "tool_use_id": call_id, "content": blocks}
         return {**result, "is_error": is_error}
 
-    def _of_gemini(self, entry: Message, parts: Sequence[object]) -> Message:
+    def of_gemini(self, entry: Message) -> Iterator[Message]:
+        """Yield the message of a ``Content``."""
+        parts = entry["parts"]
+        parts = [parts] if isinstance(parts, str) else parts
         blocks = [block for part in parts for block in self._gemini_part(part)]
         is_agent = entry.get("role") in ("model", "assistant")
-        return {"role": "assistant" if is_agent else _user(entry), "content": blocks}
+        yield {"role": "assistant" if is_agent else _user(entry), "content": blocks}
+
+    def of_converse(self, entry: Message) -> Iterator[Message]:
+        """Yield the message of Bedrock's Converse API."""
+        blocks = [_of_converse(block) for block in entry["content"] if isinstance(block, dict)]
+        yield {**entry, "content": [block for block in blocks if block]}
+
+    def of_langchain(self, entry: Message) -> Iterator[Message]:
+        """Yield the message of one of LangChain's, dumped by any of its ways."""
+        if read := _langchain(entry):
+            yield _of_langchain(*read)
 
     def _gemini_part(self, part: object) -> Iterator[Message]:
         if not isinstance(part, dict):
@@ -204,9 +190,10 @@ class Translator:
         elif fields.keys() - {"thoughtSignature", "thought"}:
             raise Damaged(_unknown(f"a part with the fields {', '.join(map(_short, fields))}"))
 
-    def _of_parts(self, entry: Message, parts: Sequence[object]) -> Iterator[Message]:
+    def of_ai_sdk(self, entry: Message) -> Iterator[Message]:
         """Yield the messages of the AI SDK's parts: a ``UIMessage`` holds calls, their results and
         what the agent said next."""
+        parts = entry["parts"] if isinstance(entry.get("parts"), list) else entry["content"]
         role = "assistant" if entry.get("role") == "assistant" else _user(entry)
         blocks: list[Message] = []
         results: list[Message] = []
@@ -259,7 +246,8 @@ class Translator:
                 output = [self._sdk_part(_content_part(one))[0] for one in output]
         return self._result(name, output if error is None else error, call_id, is_error=is_error)
 
-    def _of_sharegpt(self, entry: Message) -> Iterator[Message]:
+    def of_sharegpt(self, entry: Message) -> Iterator[Message]:
+        """Yield the message of a turn, whose calls are text."""
         role, value = _SHAREGPT.get(str(entry["from"])), entry["value"]
         if role is None:
             raise Damaged(_unknown(form_of([entry])))
@@ -289,6 +277,46 @@ class Translator:
                 if not isinstance(one, dict) or not isinstance(one.get("name"), str):
                     raise Damaged(f"a call of a tool names no tool: {_short(call)!r}")
                 yield self._call(one["name"], one.get("arguments", one.get("parameters")))
+
+
+class MessageForm(NamedTuple):
+    """A form of messages: how an entry of it is recognised and translated. An entry of one that is
+    not ``clear`` is known as one by its role alone."""
+
+    name: str
+    recognises: Callable[[Message], bool]
+    messages: Callable[[Translator, Message], Iterator[Message]]
+    clear: bool = True
+
+
+def _is_converse_message(entry: Message) -> bool:
+    content = entry.get("content")
+    return isinstance(content, list) and any(map(_is_converse, content))
+
+
+def _is_ai_sdk_message(entry: Message) -> bool:
+    parts, content = entry.get("parts"), entry.get("content")
+    if isinstance(parts, list):
+        return any(isinstance(part, dict) and "type" in part for part in parts)
+    return isinstance(content, list) and any(map(_is_sdk_part, content))
+
+
+# The first that recognises an entry counts; one that none does is OpenAI's or Anthropic's.
+FORMS = (
+    MessageForm("LangChain", lambda entry: _langchain(entry) is not None, Translator.of_langchain),
+    MessageForm(
+        "ShareGPT", lambda entry: "from" in entry and "value" in entry, Translator.of_sharegpt
+    ),
+    MessageForm("Bedrock Converse", _is_converse_message, Translator.of_converse, clear=False),
+    MessageForm("Vercel's AI SDK", _is_ai_sdk_message, Translator.of_ai_sdk, clear=False),
+    MessageForm(
+        "Gemini", lambda entry: isinstance(entry.get("parts"), list | str), Translator.of_gemini
+    ),
+)
+
+KNOWN = ", ".join(
+    ("OpenAI (chat, Responses)", "Anthropic", "inspect_ai", *(form.name for form in FORMS))
+)
 
 
 def unknown_form(entries: Sequence[object]) -> Damaged:
@@ -897,45 +925,26 @@ def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unre
         entries = [first, *(one for one in rest if not isinstance(one, Unreadable))]
         yield _record(file, {"messages": entries}, None)
         return
-    for number, value in _chains(chain([first] if first is not None else [], lines)):
-        if isinstance(value, _Responses):
-            alone = len(value.objects) == 1
-            for fields in find_records(value.objects[0] if alone else value.objects):
-                yield _record(file, fields, number)
-        elif isinstance(value, Unreadable):
-            yield value
-        else:
-            yield Unreadable(f"{readable(str(file))}:{number}", "the line is no object")
-
-
-class _Responses(NamedTuple):
-    """Responses that name the one before as theirs, or requests and their responses; most objects
-    stand alone."""
-
-    objects: list[dict[str, Any]]
-
-
-def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
-    """Yield the values with their numbers, from 1; objects that belong together as one."""
-    number, held = 0, list[dict[str, Any]]()
-    for at, value in enumerate(values, 1):
-        if isinstance(value, dict) and held and _belongs(value, held):
+    held: list[dict[str, Any]] = []  # most objects stand alone
+    number = 0
+    for at, value in enumerate(chain([] if first is None else [first], lines), 1):
+        if isinstance(value, dict) and held and _continues(held, value):
             held.append(value)
             continue
-        if held:
-            yield number, _Responses(held)
-        number, held = at, [value] if isinstance(value, dict) else []
-        if not held:
-            yield at, value
-    if held:
-        yield number, _Responses(held)
+        yield from _records_of_objects(file, held, number)
+        held, number = [value] if isinstance(value, dict) else [], at
+        if isinstance(value, Unreadable):
+            yield value
+        elif not held:
+            yield Unreadable(f"{readable(str(file))}:{at}", "the line is no object")
+    yield from _records_of_objects(file, held, number)
 
 
-def _belongs(value: dict[str, Any], held: list[dict[str, Any]]) -> bool:
-    one, last = next(paired([value])), next(paired(held[-1:]))
-    before = one.get("previous_response_id")
-    is_next = bool(before and before == last.get("id"))
-    return is_next or (is_asking(last) and is_given(one)) or goes_on(held, value)
+def _records_of_objects(
+    file: Path, objects: list[dict[str, Any]], number: int
+) -> Iterator[LogRecord]:
+    for fields in find_records(objects[0] if len(objects) == 1 else objects):
+        yield _record(file, fields, number)
 
 
 def _value(file: Path, line: Line) -> object:
@@ -970,10 +979,12 @@ _LISTS = ("messages", "conversation", "conversations", "contents", "trajectory",
 
 _PLACES = (*_LISTS, "input", "output")
 
-_BESIDE = (
+_RUN_FIELDS = (
     *("task_id", "benchmark", "attempt", "agent", "model", "goal", "task", "instruction"),
     *("reward", "score", "success"),
 )
+
+_AGENTS = ("assistant", "model")
 
 # A message that says nothing: what an API gave next is the agent's next turn.
 _BREAK = {"role": "user", "content": None}
@@ -988,62 +999,33 @@ def is_entry(value: object) -> bool:
     kind = str(value.get("type", ""))
     is_item = kind in _ITEMS or kind.endswith(("_call", "_call_output"))
     is_message = isinstance(role := value.get("role"), str) and role in ROLES
-    return is_item or is_message or is_foreign(value)
+    return is_item or is_message or any(form.clear and form.recognises(value) for form in FORMS)
 
 
 def find_records(value: object) -> list[dict[str, Any]]:
     """Return the records of a file, each with one conversation: the object itself, or those of a
     list; a list of entries, or of what an API was sent and gave, is one conversation, of the APIs
     that are sent all of it each time one for each task."""
-    if exchanges := exchanges_of(value if isinstance(value, list) else [value]):
-        return [{**_stated(fields), "messages": run} for fields, run in runs_of(exchanges)]
-    if not isinstance(value, list):
-        return [*paired([value])] if isinstance(value, dict) else []
-    objects = [*paired([one for one in value if isinstance(one, dict)])]
-    if any(is_entry(one) for one in objects) or all(_is_exchange(one) for one in objects):
-        return [{**_beside(objects), "messages": find_entries(objects)}] if objects else []
+    objects = [one for one in (value if isinstance(value, list) else [value]) if _is_object(one)]
+    exchanges = exchanges_of(objects)
+    if exchanges and (isinstance(value, list) or exchanges[0].resends):
+        return [{**_stated(run), "messages": _entries_of(run)} for run in _runs(exchanges)]
+    objects = [*map(_merged, objects)]
+    if isinstance(value, list) and any(map(is_entry, objects)):
+        return [{"messages": objects}]
     return objects
 
 
-def paired(objects: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield requests to the Responses API with their responses, which follow them or stand beside
-    them as ``request`` and ``response``, as one object each; others as they are."""
-    asking: dict[str, Any] | None = None
-    for one in objects:
-        request, response = one.get("request"), one.get("response")
-        if isinstance(request, dict) and isinstance(response, dict):
-            rest = {name: one[name] for name in one if name not in ("request", "response")}
-            one = {**rest, **request, **response}  # noqa: PLW2901 - the same exchange
-        elif asking is not None and is_given(one):
-            one, asking = {**asking, **one}, None  # noqa: PLW2901
-        if asking is not None:
-            yield asking
-        asking = one if is_asking(one) else None
-        if asking is None:
-            yield one
-    if asking is not None:
-        yield asking
-
-
-def is_asking(value: dict[str, Any]) -> bool:
-    """Tell whether the value is a request to the Responses API alone."""
-    return bool(_sent(value.get("input"))) and not _entries(value.get("output"))
-
-
-def is_given(value: dict[str, Any]) -> bool:
-    """Tell whether the value is a response of the Responses API alone."""
-    return not value.get("input") and any(is_entry(one) for one in _entries(value.get("output")))
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
 
 
 def find_entries(value: object) -> list[object]:
-    """Return the entries of the conversation that the value is or holds; empty if none.
-
-    Of several exchanges with an API, one after the other, those are repeated that the API was told
-    again: a request that begins as the first one did holds all that was before.
-    """
+    """Return the entries of the conversation that the value is or holds; empty if none."""
     if isinstance(value, dict):
-        if _is_exchange(value):
-            return [*_sent(value.get("input")), *_entries(value.get("output"))]
+        exchange = _exchange(value)
+        if exchange and exchange.response and not exchange.resends:
+            return [*exchange.request, *exchange.response]
         lists = (value.get(place) for place in _PLACES)
         entries = next((entries for one in lists if (entries := find_entries(one))), [])
         return [*entries, *_last_message(value)]
@@ -1070,48 +1052,131 @@ def _last_message(value: Mapping[str, Any]) -> list[object]:
     return [message] if is_entry(message) else []
 
 
-def _is_exchange(value: dict[str, Any]) -> bool:
-    """Tell whether the value is a response of the Responses API, with or without its request; its
-    field ``conversation`` is null or the name of one."""
-    return not any(_entries(value.get(name)) for name in _LISTS) and any(
-        is_entry(one) for one in _entries(value.get("output"))
+class ApiExchange(NamedTuple):
+    """What an API was sent and what it gave, either empty where it was not recorded; ``fields`` are
+    those of both objects. An API that ``resends`` (chat, messages) is sent the whole conversation
+    each time; the Responses API may be sent what is new."""
+
+    fields: Mapping[str, Any]
+    request: Sequence[object]
+    response: Sequence[object]
+    resends: bool
+
+
+def _exchange(value: dict[str, Any]) -> ApiExchange | None:
+    """Read a request, a response, or both: in one object, or under ``request`` and ``response``."""
+    request, response = value.get("request"), value.get("response")
+    outer = _merged({**value, "response": {}}) if isinstance(request, dict) else value
+    inner = response if isinstance(response, dict) else outer
+    fields = {**outer, **inner}
+    messages = [] if "role" in outer else _messages_of(outer)
+    answer = _answer_of(inner)
+    if messages or answer:
+        return ApiExchange(fields, messages, answer, resends=True)
+    if any(_entries(fields.get(name)) for name in _LISTS):
+        return None  # ``conversation`` is null or the name of one
+    items, output = _input_items(outer.get("input")), _entries(inner.get("output"))
+    output = output if any(map(is_entry, output)) else []
+    return ApiExchange(fields, items, output, resends=False) if items or output else None
+
+
+def _merged(value: dict[str, Any]) -> dict[str, Any]:
+    """Return what stands under ``request`` and ``response`` as one object."""
+    request, response = value.get("request"), value.get("response")
+    if not isinstance(request, dict) or not isinstance(response, dict):
+        return value
+    rest = {name: value[name] for name in value if name not in ("request", "response")}
+    return {**rest, **request, **response}
+
+
+def _answers(exchange: ApiExchange, last: ApiExchange) -> bool:
+    """Return True if it is the response to the request ``last``."""
+    is_response = bool(exchange.response) and not exchange.request
+    is_open = bool(last.request) and not last.response
+    return is_response and is_open and exchange.resends is last.resends
+
+
+def _continues(before: Sequence[dict[str, Any]], value: dict[str, Any]) -> bool:
+    """Return True if the value is the response, or the next request, of the same run as the objects
+    before it."""
+    previous = _merged(value).get("previous_response_id")
+    if previous and previous == _merged(before[-1]).get("id"):
+        return True
+    first, last, exchange = map(_exchange, (before[0], before[-1], value))
+    if first is None or last is None or exchange is None:
+        return False
+    if not first.resends or not exchange.request:
+        return _answers(exchange, last)
+    is_asked_again = bool(first.request) and exchange.resends and (last.response or len(before) > 1)
+    return bool(is_asked_again) and _opening(exchange.request) == _opening(first.request)
+
+
+def exchanges_of(objects: Sequence[dict[str, Any]]) -> list[ApiExchange]:
+    """Return the exchanges of a log, requests with the responses that follow them; none if it holds
+    something else as well."""
+    made: list[ApiExchange] = []
+    for exchange in map(_exchange, objects):
+        if exchange is None or (made and made[-1].resends is not exchange.resends):
+            return []
+        if made and _answers(exchange, made[-1]):
+            begun = made.pop()
+            exchange = begun._replace(  # noqa: PLW2901 - the same exchange
+                fields={**begun.fields, **exchange.fields}, response=exchange.response
+            )
+        made.append(exchange)
+    # A response alone is a message of the messages API, and of chat it tells no task.
+    is_log = all(one.request or not one.resends for one in made) and any(
+        one.response for one in made
     )
+    return made if is_log else []
 
 
-def _beside(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _runs(exchanges: Sequence[ApiExchange]) -> Iterator[list[ApiExchange]]:
+    """Yield the exchanges of each run: where all is sent each time, another first message of the
+    user's begins another one."""
+    run: list[ApiExchange] = []
+    for exchange in exchanges:
+        if run and exchange.resends and _opening(exchange.request) != _opening(run[0].request):
+            yield run
+            run = []
+        is_retry = run and (not run[-1].response or run[-1].request == exchange.request)
+        if is_retry and exchange.resends:
+            run.pop()
+        run.append(exchange)
+    if run:
+        yield run
+
+
+def _stated(run: Sequence[ApiExchange]) -> dict[str, Any]:
     """Return what the exchanges say of the run, the last one that says it; their ids are those of
     responses, not the task's."""
-    if not _is_exchange(objects[0]):
-        return {}
-    return {name: value for one in objects for name, value in _stated(one).items()}
+    pairs = ((name, one.fields.get(name)) for one in run for name in _RUN_FIELDS)
+    return {name: value for name, value in pairs if value is not None}
 
 
-def _stated(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: fields[name] for name in _BESIDE if fields.get(name) is not None}
-
-
-def _sent(value: object) -> list[object]:
-    return [{"role": "user", "content": value}] if isinstance(value, str) else _entries(value)
-
-
-def _entries(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+def _entries_of(run: Sequence[ApiExchange]) -> list[object]:
+    if not run[0].resends:
+        return _joined([[*one.request, *one.response] for one in run])
+    entries = [*run[0].request, *run[0].response]
+    for exchange in run[1:]:
+        # New is what stands behind the last turn of the agent's that something follows.
+        turns = [at for at, one in enumerate(exchange.request[:-1]) if _role(one) in _AGENTS]
+        entries += [*exchange.request[turns[-1] + 1 if turns else 0 :], *exchange.response]
+    return entries
 
 
 def _joined(exchanges: Sequence[list[object]]) -> list[object]:
+    """Join conversations that follow each other: one that begins as the first did holds all that
+    was before; of others those entries are left out whose id is there already."""
     entries: list[object] = []
     for exchange in exchanges:
         if entries and exchange and exchange[0] == entries[0]:
             entries = list(exchange)
         else:
-            new = list(_new(exchange, entries))
+            known = {_records_id(entry) for entry in entries} - {None}
+            new = [entry for entry in exchange if _records_id(entry) not in known]
             entries += [*([_BREAK] if entries else []), *new]
     return entries
-
-
-def _new(exchange: list[object], before: list[object]) -> Iterator[object]:
-    known = {_records_id(entry) for entry in before} - {None}
-    return (entry for entry in exchange if _records_id(entry) not in known)
 
 
 def _records_id(entry: object) -> str | None:
@@ -1119,104 +1184,21 @@ def _records_id(entry: object) -> str | None:
     return key if isinstance(key, str) else None
 
 
-_AGENTS = ("assistant", "model")
-
-
-class SentAndGiven(NamedTuple):
-    """A request and the entries of its response, none where none was recorded; ``fields`` are those
-    of both objects."""
-
-    fields: Mapping[str, Any]
-    sent: Sequence[object]
-    given: Sequence[object]
-
-
-def is_request(value: object) -> bool:
-    """Tell whether the value is a conversation that may be the request of a response."""
-    return isinstance(value, dict) and "role" not in value and bool(_messages_of(value))
-
-
-def is_response(value: object) -> bool:
-    """Tell whether the value is a response of either API."""
-    return isinstance(value, dict) and bool(_answer_of(value))
-
-
-def goes_on(before: Sequence[object], value: object) -> bool:
-    """Tell whether the value is the response, or the next request, of the same run as the objects
-    before it."""
-    first, part = (next(_parts([one]), {}) for one in (before[0], value))
-    if not is_request(first):
-        return False
-    is_answered = any(map(is_response, _parts(before[-1:])))
-    if is_request(part):
-        return (is_answered or len(before) > 1) and _opening(_messages_of(part)) == _opening(
-            _messages_of(first)
-        )
-    return is_response(part) and not is_answered
-
-
-def exchanges_of(values: Sequence[object]) -> list[SentAndGiven]:
-    """Return the exchanges of a log; none if it does not hold requests that responses follow."""
-    made: list[SentAndGiven] = []
-    for value in _parts(values):
-        if is_request(value):
-            made.append(SentAndGiven(value, _messages_of(value), _answer_of(value)))
-        elif made and not made[-1].given and is_response(value):
-            fields, sent, _ = made[-1]
-            made[-1] = SentAndGiven({**fields, **value}, sent, _answer_of(value))
-        else:
-            return []
-    return made if any(exchange.given for exchange in made) else []
-
-
-def runs_of(exchanges: Sequence[SentAndGiven]) -> Iterator[tuple[Mapping[str, Any], list[object]]]:
-    """Yield the fields and the conversation of each run: another first message of the user's begins
-    another one."""
-    run: list[SentAndGiven] = []
-    for exchange in exchanges:
-        if run and _opening(exchange.sent) != _opening(run[0].sent):
-            yield _joined_run(run)
-            run = []
-        if run and (not run[-1].given or run[-1].sent == exchange.sent):
-            run.pop()  # it was sent again
-        run.append(exchange)
-    if run:
-        yield _joined_run(run)
-
-
-def _joined_run(run: Sequence[SentAndGiven]) -> tuple[Mapping[str, Any], list[object]]:
-    entries = [*run[0].sent, *run[0].given]
-    for exchange in run[1:]:
-        entries += [*_news(exchange.sent), *exchange.given]
-    return {name: value for one in run for name, value in one.fields.items()}, entries
-
-
-def _news(sent: Sequence[object]) -> Sequence[object]:
-    """Return what stands behind the last turn of the agent's that something follows; all of it
-    where there is none."""
-    turns = [place for place, entry in enumerate(sent[:-1]) if _role(entry) in _AGENTS]
-    return sent[turns[-1] + 1 :] if turns else sent
-
-
-def _opening(sent: Sequence[object]) -> object:
+def _opening(messages: Sequence[object]) -> object:
     """Return the first text of the user's, which stays when pictures beside it are removed."""
-    first = next((entry for entry in sent if _role(entry) == "user"), None)
+    first = next((entry for entry in messages if _role(entry) == "user"), None)
     content = first.get("content") if isinstance(first, dict) else None
     blocks = content if isinstance(content, list) else [content]
     texts = (block.get("text") if isinstance(block, dict) else block for block in blocks)
     return next((text for text in texts if text), None)
 
 
-def _parts(values: Sequence[object]) -> Iterator[dict[str, Any]]:
-    """Yield requests and responses by themselves, also those that stand in one object."""
-    for value in values:
-        if not isinstance(value, dict):
-            continue
-        request, response = value.get("request"), value.get("response")
-        rest = {name: part for name, part in value.items() if name not in ("request", "response")}
-        yield {**rest, **request} if isinstance(request, dict) else value
-        if isinstance(response, dict):
-            yield response
+def _input_items(value: object) -> list[object]:
+    return [{"role": "user", "content": value}] if isinstance(value, str) else _entries(value)
+
+
+def _entries(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _messages_of(value: Mapping[str, Any]) -> list[object]:
@@ -1225,7 +1207,7 @@ def _messages_of(value: Mapping[str, Any]) -> list[object]:
 
 
 def _answer_of(value: Mapping[str, Any]) -> list[object]:
-    """Return the agent's message of a response."""
+    """Return the agent's message of a response of the chat or the messages API."""
     if value.get("type") == "message" and _role(value) == "assistant":
         return [value]
     choices = value.get("choices")

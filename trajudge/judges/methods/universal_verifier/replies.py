@@ -10,22 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    ValidationError,
     model_validator,
 )
 
 from trajudge.judges.methods.universal_verifier.model import Items, RubricItem, tool_call
 from trajudge.judges.options import read_json
-from trajudge.judges.replies import ParseFailure, parse_json
+from trajudge.judges.replies import K, ParseFailure, ReplyFields, parse_json, validated
 from trajudge.trajectories.model import Step
 from trajudge.trajectories.thoughts import without_thoughts
 from trajudge.util.errors import UserError
@@ -60,29 +57,9 @@ OptionalFlag = Annotated[bool | None, BeforeValidator(_bool_or_none)]
 Codes = Annotated[list[str], BeforeValidator(_codes)]
 
 
-class ReplyFields(BaseModel):
-    """Fields of a reply: of exactly these types, whatever else it holds."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-
-K = TypeVar("K", bound=ReplyFields)
-
-
-def _validated(kind: type[K], fields: object, where: str = "") -> K:
-    """Check fields. Raises ParseFailure that names the first one that is wrong."""
-    try:
-        return kind.model_validate(fields)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        name = ".".join(map(str, problem["loc"]))
-        why = problem["msg"].removeprefix("Value error, ")
-        raise ParseFailure(": ".join(filter(None, (where, name, why)))) from error
-
-
 def _parse(kind: type[K], text: str, *keys: str) -> K:
     """Parse the reply's object that has all of ``keys``."""
-    return _validated(kind, parse_json(text, keys).fields)
+    return validated(kind, parse_json(text, keys).fields)
 
 
 def _entries(fields: Fields, name: str, count: int | None = None) -> Sequence[Fields]:
@@ -149,8 +126,12 @@ class CriticalPoint(ReplyFields):
     irreversible_action_description: Annotated[
         str, BeforeValidator(lambda value: value if isinstance(value, str) else "")
     ] = ""
-    missing_user_information: Annotated[list[str], BeforeValidator(_or_empty)] = []
-    underspecified_aspects: Annotated[list[str], BeforeValidator(_or_empty)] = []
+    missing_user_information: Annotated[list[str], BeforeValidator(_or_empty)] = Field(
+        default_factory=list
+    )
+    underspecified_aspects: Annotated[list[str], BeforeValidator(_or_empty)] = Field(
+        default_factory=list
+    )
     expected_behavior: list[str] = Field(min_length=1)
     confidence: Annotated[Literal["HIGH", "MEDIUM", "LOW"], BeforeValidator(_confidence)] = "MEDIUM"
 
@@ -175,7 +156,7 @@ def parse_critical_point(text: str) -> CriticalPoint:
         fields = yaml.safe_load(blocks[0])
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ParseFailure("the block is no YAML") from error
-    return _validated(CriticalPoint, fields)
+    return validated(CriticalPoint, fields)
 
 
 # 0a to 0c: the rubric, its review, the points on the history
@@ -207,7 +188,7 @@ def read_rubric(rubric: Fields) -> Items:
     listed = _entries(rubric, "items")
     if not 1 <= len(listed) <= _MOST_ITEMS:
         raise ParseFailure(f"the rubric has {len(listed)} items, not 1 to {_MOST_ITEMS}")
-    items = (_validated(_UnscoredItem, one, f"item {n}") for n, one in enumerate(listed))
+    items = (validated(_UnscoredItem, one, f"item {n}") for n, one in enumerate(listed))
     unscored = {"justification", "earned_points"}
     return tuple(RubricItem(**item.model_dump(exclude=unscored)) for item in items)
 
@@ -261,7 +242,7 @@ def parse_baseline(text: str, items: Items) -> Items:
     for number, (item, entry) in enumerate(zip(items, listed, strict=True)):
         if item.condition is None:
             entry = {**entry, "is_condition_met": None}  # noqa: PLW2901 - nothing depends on it
-        score = _validated(_BaselineScore, entry, f"item {number}")
+        score = validated(_BaselineScore, entry, f"item {number}")
         names = (score.criterion.lower(), item.criterion.lower())
         if SequenceMatcher(None, *names).ratio() < _LEAST_RESEMBLANCE:
             raise ParseFailure(f"item {number} is not the rubric's criterion {number}, or renamed")
@@ -315,7 +296,7 @@ def parse_evidence(
     listed = [_single(text)] if len(criteria) == 1 else _batch(text, criteria)
     seen = {}
     for criterion, entry in zip(criteria, listed, strict=True):
-        evidence = _validated(Evidence, {**entry, "screenshot": shot})
+        evidence = validated(Evidence, {**entry, "screenshot": shot})
         if items[criterion].condition is None:
             evidence = evidence.model_copy(update={"condition_verification": None})
         elif evidence.condition_verification is None:
@@ -366,7 +347,7 @@ def parse_conditions(text: str, indices: Sequence[int], items: Items) -> dict[in
     for index, entry in zip(indices, _indexed(fields, "disambiguation", indices), strict=True):
         if entry.get("condition") != items[index].condition:
             raise ParseFailure(f"criterion {index}: condition is not the rubric's, word by word")
-        met[index] = _validated(_ConditionEntry, entry, f"criterion {index}").is_condition_met
+        met[index] = validated(_ConditionEntry, entry, f"criterion {index}").is_condition_met
     return met
 
 
@@ -377,7 +358,7 @@ class _Note(ReplyFields):
 def parse_reality(text: str, count: int) -> list[str]:
     """Parse the notes on ``count`` criteria, "" for nothing to note."""
     listed = _indexed(parse_json(text, ["reality_checks"]).fields, "reality_checks", range(count))
-    return [_validated(_Note, entry).reality_notes for entry in listed]
+    return [validated(_Note, entry).reality_notes for entry in listed]
 
 
 # 6 to 8: points, penalties, outcome, violation
@@ -400,7 +381,7 @@ def parse_rescore(text: str, items: Items) -> Items:
 
 
 def _rescored(item: RubricItem, entry: Fields, number: int) -> RubricItem:
-    score = _validated(_Rescore, entry, f"item {number}")
+    score = validated(_Rescore, entry, f"item {number}")
     points = score.post_image_earned_points
     if not 0 <= points <= item.max_points:
         raise ParseFailure(
@@ -444,12 +425,12 @@ class _SideEffects(ReplyFields):
 def parse_side_effects(text: str) -> Items:
     """Parse the penalties for what nobody asked for; none if the reply requires none."""
     fields = parse_json(text, ["requires_penalty"]).fields
-    if not _validated(_SideEffects, fields).requires_penalty:
+    if not validated(_SideEffects, fields).requires_penalty:
         return ()
     listed = _entries(fields, "penalty_criteria")
     if not listed:
         raise ParseFailure("requires_penalty is true, and penalty_criteria is empty")
-    penalties = (_validated(_Penalty, one, f"penalty {n}") for n, one in enumerate(listed))
+    penalties = (validated(_Penalty, one, f"penalty {n}") for n, one in enumerate(listed))
     return tuple(RubricItem(**one.model_dump(), penalty=True) for one in penalties)
 
 
@@ -531,9 +512,9 @@ class TaskValidity(ReplyFields):
     """Whether the task itself is ambiguous or invalid, None where the reply does not say."""
 
     is_ambiguous: OptionalFlag = None
-    ambiguity_codes: Codes = []
+    ambiguity_codes: Codes = Field(default_factory=list)
     is_invalid: OptionalFlag = None
-    invalid_task_codes: Codes = []
+    invalid_task_codes: Codes = Field(default_factory=list)
     reasoning_is_ambiguous: Annotated[str, BeforeValidator(str)] = ""
     reasoning_is_invalid: Annotated[str, BeforeValidator(str)] = ""
 
@@ -542,7 +523,7 @@ def parse_failures(text: str) -> FailureAnalysis:
     """Parse the analysis."""
     fields = dict(parse_json(text, ["has_failure", "failure_points"]).fields)
     points = [{**entry, "programmatic": False} for entry in _entries(fields, "failure_points")]
-    return _validated(FailureAnalysis, fields | {"failure_points": points})
+    return validated(FailureAnalysis, fields | {"failure_points": points})
 
 
 def with_tool_rules(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import tokenize
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -100,8 +101,6 @@ def _tokens(text: str) -> Iterator[str]:
 
     Texts in quotation marks are ignored with what they hold, as everything behind a ``#``.
     """
-    import tokenize  # noqa: PLC0415  (only comparisons with the release need it)
-
     text = text.replace(",", "").replace("%", " percent ").replace(" per ", "/")
     for pattern, product in _REWRITTEN:
         text = pattern.sub(product, text)
