@@ -31,7 +31,7 @@ COMMANDS = {
     "score --compare": ["score", "RUNS", "--compare", "benchmark"],
     "score --table": ["score", "RUNS", "--table", "3"],
     "select": ["select", "RUNS", "--target-precision", "0.8", *OUT],
-    "accept": ["accept", "--judge", "heuristic", "--threshold", "1", *SAMPLE, *OUT],
+    "accept": ["accept", "--judge", NAMES[0], "--threshold", "1", "--run", "RUN", *OUT],
     "audit": ["audit", "RUNS", *OUT],
     "score --ranks": ["score", "RUNS", "--ranks"],
     "report": ["report", "RUNS", "--show", "5", "--out", "OUT.html"],
@@ -70,6 +70,7 @@ def shown(
         monkeypatch.setenv("COLUMNS", str(width))
         capsys.readouterr()
         words = [word.replace("OUT", f"out-{width}") for word in words]
+        words = [runs[0] if word == "RUN" else word for word in words]
         place = words.index("RUNS") if "RUNS" in words else None
         given = words if place is None else [*words[:place], *runs, *words[place + 1 :]]
         assert main(given) in (0, 1)

@@ -6,6 +6,7 @@ import csv
 from importlib.util import find_spec
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.commands import score as score_main
@@ -15,6 +16,7 @@ from trajudge.eval.judge import main
 from trajudge.eval.store.published import read_published
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Status
+from trajudge.trajectories.model import TrajectoryKey
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -151,7 +153,7 @@ def test_export_writes_what_the_reader_of_published_judgments_reads() -> None:
         j.key: (j.success, j.side_effect, j.repetition) for j in read_judgments(Path("run"))
     }
     theirs: dict[object, object] = {
-        item.judgment.key: (
+        TrajectoryKey(**msgspec.structs.asdict(item.judgment.key)): (
             item.judgment.success,
             item.judgment.side_effect,
             item.judgment.repetition,

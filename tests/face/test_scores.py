@@ -189,7 +189,7 @@ def test_select_then_accept(two: tj.Run) -> None:
     assert repr(kept) == (f"<AcceptanceResult: {found.chosen.name}: {share}; print() shows it>")
     assert share in str(kept).splitlines()[0]
     assert str(kept).endswith("accepted.jsonl, rejected.jsonl, acceptance.json")
-    with pytest.raises(tj.UserError, match="give a number between"):
+    with pytest.raises(tj.UserError, match="--confidence 2: must be less than 1"):
         tj.select(two, target_precision=0.5, confidence=2)
     with pytest.raises(tj.UserError, match="margin wide: must be a number"):
         tj.select(two, margin="wide")

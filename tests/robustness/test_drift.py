@@ -89,18 +89,6 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 @pytest.mark.slow
-def test_canaries_that_name_a_panel_as_an_earlier_release_did_are_its(service: Service) -> None:
-    service.judge = ("--judge", "panel", "--members", "simplified,heuristic")
-    assert service.robust()[0] == 0
-    now, earlier = "panel-of-simplified:gpt-4o+heuristic", "panel-of-simplified+heuristic:gpt-4o"
-    text = service.file.read_text()
-    assert text.count(now) == RUNS
-    service.file.write_text(text.replace(now, earlier))
-    code, _, found = service.on(DAY)
-    assert (code, found["judge"], found["compared"]) == (0, now, RUNS)
-
-
-@pytest.mark.slow
 def test_a_model_that_says_the_same_has_not_drifted(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:

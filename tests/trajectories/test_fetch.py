@@ -418,7 +418,7 @@ def test_a_copy_on_the_machine_is_found(
 @pytest.mark.slow
 def test_importing_the_command_imports_no_hub_client() -> None:
     module = "trajudge.trajectories.loaders.agentrewardbench"
-    code = f"import sys, {module}; sys.exit('huggingface_hub' in sys.modules)"
+    code = f"import sys, {module}; sys.exit('huggingface_hub.file_download' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -164,7 +164,7 @@ class Verdict(Record):
     fallback: str = ""
     record: dict[str, JsonValue] | None = Field(default=None, repr=False)
     process: bool | None = None
-    failure_step: int | None = Field(None, ge=0)
+    failure_step: int | None = Field(default=None, ge=0)
     failure_type: str | None = None
 
 
@@ -213,7 +213,7 @@ class Judgment(Record):
     calls: tuple[Call, ...] = ()
     record: dict[str, JsonValue] | None = Field(default=None, repr=False)
     process: bool | None = None
-    failure_step: int | None = Field(None, ge=0)
+    failure_step: int | None = Field(default=None, ge=0)
     failure_type: str | None = None
 
 

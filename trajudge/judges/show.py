@@ -237,10 +237,7 @@ def fidelity_screen(name: str | None, *, full: bool = False) -> str:
         figures = (number["same"], number["mended"], number["declared"], len(known.rules))
         counts.append((judge, *map(str, figures), source))
     declared = sum(int(row[3]) for row in counts)
-    finding = (
-        f"{count_of(len(counts), 'judge')} compared with their sources: {declared} declared "
-        "deviations"
-    )
+    finding = f"{count_of(len(counts), 'judge')} and their sources: {declared} declared deviations"
     head = ("judge", "same", "mended", "declared", "rules", "source")
     rest = "Item by item:  trajudge judges fidelity NAME; all items of all judges: --full"
     lines = wrapped(head, counts, screen_width())

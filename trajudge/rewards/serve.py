@@ -8,9 +8,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from trajudge.eval.runs.plan import without_effect
 from trajudge.rewards.server.listening import listen
-from trajudge.rewards.server.serving import serve
 from trajudge.rewards.settings import RewardServerConfig
 from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
@@ -24,6 +22,10 @@ def run(config: RewardServerConfig) -> int:
     reward = config.reward
     token = None if config.token_file is None else read_token(config.token_file)
     with listen(config.host, config.port, has_token=token is not None) as address:
+        # The address is taken: a trainer waits while the rest, seconds of imports, gets ready.
+        from trajudge.eval.runs.plan import without_effect  # noqa: PLC0415
+        from trajudge.rewards.server.serving import serve  # noqa: PLC0415
+
         models = () if reward.judge.model is None else (reward.judge.model,)
         for line in without_effect((reward.judge.judge,), models, reward.judge, reward.calls):
             sys.stderr.write(f"warning: {line}\n")
