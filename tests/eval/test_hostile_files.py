@@ -130,12 +130,7 @@ def test_no_option_of_a_command_opens_a_pipe_or_a_device(
             code: int | str
             try:
                 with watched(path):
-                    code = main(
-                        [
-                            *words,
-                            *needed(name, flag),
-                        ]
-                    )
+                    code = main([*words, *needed(name, flag)])
             except BaseException as error:
                 code = repr(error)
             shown = capsys.readouterr().err

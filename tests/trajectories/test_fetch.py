@@ -356,19 +356,14 @@ def test_judgments_are_those_of_the_rows_and_judges(hub: Hub, tmp_path: Path) ->
     assert len(hub.requests) == asked
 
 
+FETCH = [sys.executable, "-m", "trajudge.eval.cli", "data", "fetch", "agentrewardbench"]
+
+
 def command(
     hub: Hub, folder: Path, *arguments: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "trajudge.eval.cli",
-            "data",
-            "fetch",
-            "agentrewardbench",
-            *arguments,
-        ],
+        [*FETCH, *arguments],
         env={**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(folder), **more},
         capture_output=True,
         text=True,
@@ -446,15 +441,7 @@ def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_pat
 def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         env = {**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(tmp_path)}
-        arguments = [
-            sys.executable,
-            "-m",
-            "trajudge.eval.cli",
-            "data",
-            "fetch",
-            "agentrewardbench",
-        ]
-        process = subprocess.Popen(arguments, env=env, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(FETCH, env=env, stderr=subprocess.DEVNULL)
         while json_path(5) not in hub.fetched():
             assert process.poll() is None
             sleep(0.01)

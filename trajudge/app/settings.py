@@ -10,8 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from trajudge.eval.settings import LabelConfig, Runs, ScoreConfig
-from trajudge.util.commands import HIGHEST_PORT
-from trajudge.util.settings import Argument, Only, Option, Output, Positive, Settings
+from trajudge.util.settings import Argument, Only, Option, Output, Port, Positive, Settings
 
 Redaction = Literal["goals", "urls", "answers"]
 
@@ -19,9 +18,7 @@ Redaction = Literal["goals", "urls", "answers"]
 class ServerConfig(Settings):
     """Where the application listens, and who may reach it; port 0 is any free one."""
 
-    port: Annotated[
-        int, Field(ge=0, le=HIGHEST_PORT), Option("port to listen on (default: any free)")
-    ] = 0
+    port: Annotated[Port, Option("port to listen on (default: any free)")] = 0
     host: Annotated[
         str,
         Option(

@@ -12,7 +12,6 @@ import orjson
 
 from trajudge.environments.agents.protocol import Halted
 from trajudge.environments.agents.script import is_scripted
-from trajudge.environments.agents.settings import ModelSettings, model_side
 from trajudge.environments.analysis import agent_results, agent_tables, blind_replay, pass_at_k
 from trajudge.environments.analysis.outcomes import read_outcomes
 from trajudge.environments.analysis.over_cases import over_cases
@@ -45,6 +44,7 @@ from trajudge.environments.stages import SuiteSpecification, produce
 from trajudge.environments.stages import report as stages_report
 from trajudge.environments.stages.planning import planned
 from trajudge.environments.variants.jobs import chosen_variants
+from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.trajectories.represent import Representation
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
@@ -66,7 +66,7 @@ def generate(config: GenerateConfig) -> int:
     specification, out = specification_of(config), config.save
     stages_report.check_place(out)
     calls = config.calls.model_copy(update={"max_tokens": config.max_tokens})
-    model = ModelSettings(config.model, calls) if config.model else None
+    model = single_model(config.model, calls) if config.model else None
     steps = planned(specification, model)
     errors = terminal_console(stderr=True)
     with progress_bar() as show:
@@ -169,27 +169,27 @@ def plan_of(config: RecordConfig) -> RecordingPlan:
     every = ["resilient"] if config.faults else ["all"]
     agents = chosen(config.agent or ([] if config.model else every))
     seen = Representation(config.representation)
-    settings = _model_of(config)
+    model = _model_of(config)
     return RecordingPlan(
         config.cases,
         agents,
         config.seed,
-        RecordedModel(model_side(settings), seen, config.attempts) if settings else None,
+        RecordedModel(model, seen, config.attempts) if model else None,
         config.attempts,
         config.payloads,
         _variants_of(config),
     )
 
 
-def _model_of(config: RecordConfig) -> ModelSettings | None:
-    """Read how the model is reached; None for none. Raises UserError."""
+def _model_of(config: RecordConfig) -> ModelHandle | None:
+    """Open the model; None for none. Raises UserError."""
     if config.model is None:
         for name in sorted(config.calls.model_fields_set):
             raise UserError(f"--{name.replace('_', '-')} goes with --model NAME")
         return None
     if is_scripted(config.model):
         raise UserError(f"--model {config.model}: must not be the name of a scripted agent")
-    return ModelSettings(config.model, config.calls.model_copy(update={"seed": config.seed}))
+    return single_model(config.model, config.calls.model_copy(update={"seed": config.seed}))
 
 
 def _variants_of(config: RecordConfig) -> list[RunVariant]:

@@ -10,11 +10,12 @@ from pydantic import Field
 from trajudge.environments.apps import APPS
 from trajudge.environments.serving import PAGES
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.util.settings import Argument, Count, Only, Option, Output, Seed, Settings
+from trajudge.util.commands import MOST_CASES
+from trajudge.util.settings import Argument, Count, Only, Option, Output, Seed, Settings, Workers
 
 Cases = Annotated[Path, Option("the generated cases", "FILE")]
 Recorded = Annotated[tuple[Path, ...], Argument("RECORDED", "folder that env record wrote")]
-Workers = Annotated[int, Field(ge=1, le=1_000), Option("processes or browsers at once")]
+WorkersOption = Annotated[Workers, Option("processes or browsers at once")]
 Attempts = Annotated[int, Field(ge=1, le=1_000), Option("runs per case")]
 SeedOption = Annotated[Seed, Option("seed of what is drawn (default: 0)")]
 Full = Annotated[bool, Option("print all tables, not one screen")]
@@ -48,10 +49,10 @@ class GenerateConfig(Settings):
     scenario: Annotated[str | None, Option("only this scenario", "S")] = None
     level: Annotated[Literal[1, 2, 3] | None, Option("only cases of this level")] = None
     vector: Annotated[str | None, Option("only cases with exactly these grades", "N,N,...")] = None
-    count: Annotated[int, Field(ge=1, le=10_000), Option("number of cases")] = 20
+    count: Annotated[int, Field(ge=1, le=MOST_CASES), Option("number of cases")] = 20
     seed: SeedOption = 0
     noise: Annotated[bool, Option("cookie bars, promotions, latency, errors to retry")] = False
-    workers: Workers = 1
+    workers: WorkersOption = 1
     save: Annotated[Path, Output("file to write")] = Path("cases.jsonl")
     model: Annotated[str | None, Option("e.g. gpt-4o, claude-..., provider/name")] = None
     calls: Annotated[CallConfig, Only("base_url", "adapter", "cache")] = CallConfig()
@@ -73,7 +74,7 @@ class ValidateConfig(Settings):
     out: Annotated[Path, Output("folder to write", "DIR")] = Path("validated")
     thorough: Annotated[bool, Option("every viewport with every noise")] = False
     seed: SeedOption = 0
-    workers: Workers = 1
+    workers: WorkersOption = 1
 
 
 class RecordConfig(Settings):
@@ -133,7 +134,7 @@ class RecordConfig(Settings):
         ),
     ] = ()
     seed: SeedOption = 0
-    workers: Workers = 1
+    workers: WorkersOption = 1
     model: Annotated[str | None, Option("e.g. gpt-4o, claude-..., provider/name")] = None
     representation: Annotated[
         Literal["axtree", "screenshot", "both"], Option("what the model sees of a page")
@@ -163,7 +164,7 @@ class VerifyConfig(Settings):
     folders: Annotated[tuple[Path, ...], Argument("RECORDED", "folder with facts.jsonl")]
     other_goals: Annotated[
         int | None,
-        Field(ge=1, le=10_000),
+        Field(ge=1, le=MOST_CASES),
         Option("ask the checkers of N other instances of each task, and write what they say", "N"),
     ] = None
     save: Annotated[
@@ -257,7 +258,7 @@ class PrismConfig(Settings):
     reports: Annotated[tuple[Path, ...], Argument("REPORT", "a benchmark's answers (JSON)")] = ()
     save: Annotated[Path, Output("file to write")] = Path("prism.json")
     checked: Annotated[
-        int, Field(ge=1, le=10_000), Option("configurations to check per application")
+        int, Field(ge=1, le=MOST_CASES), Option("configurations to check per application")
     ] = 200
     seed: SeedOption = 0
 

@@ -39,6 +39,7 @@ from trajudge.stats.intervals import (
     Floats,
     Ints,
     clustered_differences,
+    defined,
     rates_by_cluster,
     sum_clusters,
 )
@@ -615,7 +616,7 @@ def rank_agents(
                     worse=str(agents[pair[1]]),
                     expert=tuple(by_expert[pair].tolist()),
                     evaluator=tuple(by_evaluator[pair].tolist()),
-                    p_value=_defined(p),
+                    p_value=defined(p),
                 )
             )
     rates = []
@@ -629,16 +630,12 @@ def rank_agents(
         evaluator=evaluator,
         n=len(labelled.keys),
         agents=tuple(rates),
-        tau=_defined(tau_of(count)(clusters.total)[0]),
-        low=_defined(low),
-        high=_defined(high),
+        tau=defined(tau_of(count)(clusters.total)[0]),
+        low=defined(low),
+        high=defined(high),
         shift=float(shift),
         flips=tuple(flips),
     )
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _rates(totals: Any, agents: int) -> Any:

@@ -130,7 +130,7 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
         "eval.settings:AuditConfig",
     ),
     "report": Command(
-        "app.report:report",
+        "app.reports.write:report",
         "write one HTML file: scores, figures, wrong verdicts",
         "app.settings:ReportConfig",
     ),

@@ -7,10 +7,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from trajudge.util.commands import MOST_PAGE_LOADS
-from trajudge.util.settings import Argument, Option, Output, Seed, Settings
-
-Port = Annotated[int, Field(ge=0, le=65535)]
+from trajudge.util.commands import HIGHEST_PORT, MOST_PAGE_LOADS
+from trajudge.util.settings import Argument, Option, Output, Port, Seed, Settings
 
 
 class TaskConfig(Settings):
@@ -79,7 +77,7 @@ class ProxyConfig(TaskConfig):
     ] = None
     cdp: Annotated[
         int | None,
-        Field(ge=1, le=65535),
+        Field(ge=1, le=HIGHEST_PORT),
         Option(
             "debugging port of the agent's Chromium (--remote-debugging-port): it says itself what "
             "is a page",

@@ -10,12 +10,12 @@ from pydantic import Field, SecretStr, model_validator
 
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.util.commands import HIGHEST_PORT
 from trajudge.util.settings import (
     Count,
     Only,
     Option,
     Output,
+    Port,
     Positive,
     Seed,
     Settings,
@@ -171,9 +171,7 @@ class RewardServerConfig(Settings):
 
     reward: RewardConfig = RewardConfig()
     host: Annotated[str, Option("address to listen on", "ADDRESS")] = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=HIGHEST_PORT), Option("0: a free one (default: 8377)")] = (
-        8377
-    )
+    port: Annotated[Port, Option("0: a free one (default: 8377)")] = 8377
     token_file: Annotated[Path | None, Option("file with the token that clients must send")] = None
     token: SecretStr | None = None
     folder: Annotated[

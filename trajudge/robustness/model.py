@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Literal
 
@@ -158,9 +158,6 @@ class Asking(Record):
     temperature: float | None = None
     samples: int = 1
     dated: bool = False
-
-
-Relations = Mapping[LabelQuestion, Relation]
 
 
 class Perturbed(Record):

@@ -8,12 +8,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from trajudge.rules.limits import RUN_SECONDS
-from trajudge.util.settings import Option, Output, Positive, Settings
+from trajudge.util.settings import Option, Output, Positive, Settings, Workers
 
 DialectName = Literal[
     "webarena", "webchorearena", "visualwebarena", "webarena-lite", "verified", "real"
 ]
-Workers = Annotated[int, Field(ge=1, le=1_000)]
 
 
 class TaskFileConfig(Settings):

@@ -56,6 +56,11 @@ def check_confidence(confidence: float) -> float:
     return (1 - confidence) / 2
 
 
+def defined(value: float) -> float | None:
+    """Return a number as a float, None for ``nan``, which no file of ours holds."""
+    return None if math.isnan(value) else float(value)
+
+
 def normal_quantile(confidence: float) -> float:
     """Two-sided standard normal quantile, 1.96 at 95 %."""
     return float(-scipy.special.ndtri(check_confidence(confidence)))

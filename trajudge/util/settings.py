@@ -56,7 +56,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from trajudge.util.commands import LARGEST
+from trajudge.util.commands import HIGHEST_PORT, LARGEST
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.files import check_file, check_folder, read_text, special_kind
 from trajudge.util.terminal import (
@@ -129,6 +129,11 @@ Seed = Annotated[int, Field(ge=0, le=LARGEST)]
 
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Positive = Annotated[float, Field(gt=0)]
+Port = Annotated[int, Field(ge=0, le=HIGHEST_PORT)]
+"""A port to listen on; 0 is any free one."""
+
+Workers = Annotated[int, Field(ge=1, le=1_000)]
+"""Processes, or browsers, at once."""
 
 
 @dataclass(frozen=True)

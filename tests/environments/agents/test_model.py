@@ -15,10 +15,10 @@ from tests.llm_server import LlmServer, always
 from trajudge.environments.agents.model import UNREADABLE, ModelAgent, ParsedReply, parse_reply
 from trajudge.environments.agents.model_client import AgentModelClient, open_model_client
 from trajudge.environments.agents.protocol import Halted, NotPlayed
-from trajudge.environments.agents.settings import ModelSettings, model_side
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.episode import Recorded, play
 from trajudge.environments.recording.recorder import Recorder
+from trajudge.judges.calls.handle import single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.represent import Representation
 from trajudge.util.errors import UserError
@@ -31,7 +31,7 @@ def a_model(
     server: LlmServer, tmp_path: Path, see: str = "axtree", **options: Any
 ) -> Iterator[AgentModelClient]:
     given = {"base_url": f"{server.url}/v1", "cache": str(tmp_path / "replies.sqlite"), **options}
-    side = model_side(ModelSettings(MODEL, CallConfig(adapter="http", seed=0, **given)))
+    side = single_model(MODEL, CallConfig(adapter="http", seed=0, **given))
     with open_model_client(side, Representation(see), 0.0) as client:
         yield client
 
@@ -189,20 +189,17 @@ def test_a_page_that_is_too_long_is_cut(recorder: Recorder, tmp_path: Path) -> N
 
 def test_screenshots_need_a_model_that_takes_them(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--see axtree"):
-        side = model_side(
-            ModelSettings("gpt-3.5-turbo", CallConfig(adapter="scripted", script=_script(tmp_path)))
-        )
+        calls = CallConfig(adapter="scripted", script=_script(tmp_path))
+        side = single_model("gpt-3.5-turbo", calls)
         with open_model_client(side, Representation.BOTH, 0.0):
             pass
 
 
 def test_a_budget_needs_a_price(tmp_path: Path) -> None:
-    options = ModelSettings(
-        MODEL, CallConfig(adapter="scripted", script=_script(tmp_path), max_cost=1)
-    )
+    calls = CallConfig(adapter="scripted", script=_script(tmp_path), max_cost=1)
     with (
         pytest.raises(UserError, match="not known"),
-        open_model_client(model_side(options), Representation.AXTREE, 0.0),
+        open_model_client(single_model(MODEL, calls), Representation.AXTREE, 0.0),
     ):
         pass
 

@@ -27,11 +27,6 @@ from trajudge.eval.store.filters import (
 from trajudge.judges.model import Judgment
 
 
-@pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> JudgmentView:
-    return read_view(write(tmp_path_factory.mktemp("filters") / "run"))
-
-
 def kept(view: JudgmentView, text: str) -> list[int]:
     rows: list[int] = np.flatnonzero(parse_filter(text).judgments(view)).tolist()
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.eval.data.view_runs import judgments, write
+from tests.eval.data.view_runs import judgments
 from trajudge.eval.store.filters import (
     SORTS,
     Filter,
@@ -13,15 +13,9 @@ from trajudge.eval.store.filters import (
     judgment_page,
     parse_filter,
     parse_sorting,
-    read_view,
     sorted_rows,
 )
 from trajudge.util.errors import UserError
-
-
-@pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> JudgmentView:
-    return read_view(write(tmp_path_factory.mktemp("pages") / "run"))
 
 
 @pytest.mark.parametrize("sort", [f"{sign}{name}" for name in SORTS for sign in ("", "-")])

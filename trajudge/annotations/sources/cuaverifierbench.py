@@ -23,7 +23,7 @@ import msgspec
 
 from trajudge.annotations.model import Label, Role
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.annotations.sources.fara import rubric_of, score_fields, verifier_fields
+from trajudge.annotations.sources.fara import flag, rubric_of, score_fields, verifier_fields
 from trajudge.trajectories.loaders._files import readable
 from trajudge.trajectories.loaders.cuaverifierbench import (
     KIND,
@@ -135,8 +135,8 @@ def _json(content: object) -> dict[str, Any] | None:
 
 def _adjudicated(path: Path) -> Iterator[Label]:
     for key, row in _rows(path, _ADJUDICATED):
-        success = _flag(row["final_human_outcome_label"])
-        process = _flag(row["final_human_process_label"])
+        success = flag(row["final_human_outcome_label"])
+        process = flag(row["final_human_process_label"])
         if success is None and process is None:
             continue
         yield Label(
@@ -209,10 +209,6 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[TrajectoryKey, d
     for file in files:
         for row in read_rows(file, columns):
             yield run_key(file.split, row["task_id"]), row
-
-
-def _flag(value: object) -> bool | None:
-    return bool(value) if value in (0, 1) else None
 
 
 def _share(value: object) -> float | None:

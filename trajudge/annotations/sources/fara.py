@@ -86,15 +86,15 @@ def verifier_fields(text: object) -> dict[str, Any]:
     if outcome is None:
         outcome = verification.get("output_success")
     fields: dict[str, Any] = {
-        "process": _flag(rubric.get("rubric_is_success")),
+        "process": flag(rubric.get("rubric_is_success")),
         "scores": _process_score(rubric),
-        "side_effect": _flag(steps.get("step7_requires_penalty")),
+        "side_effect": flag(steps.get("step7_requires_penalty")),
         "reasoning": str(verification.get("reasoning") or rubric.get("outcome_reasoning") or ""),
         "record": dict(rubric),
     }
-    if _flag(outcome) is None:
+    if flag(outcome) is None:
         return fields | {"status": "unparsable", "detail": "it gives no outcome"}
-    return fields | {"success": _flag(outcome)}
+    return fields | {"success": flag(outcome)}
 
 
 def rubric_of(text: object) -> Mapping[str, Any] | None:
@@ -119,5 +119,6 @@ def _object(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _flag(value: object) -> bool | None:
+def flag(value: object) -> bool | None:
+    """Return 0 or 1, or a truth value, as a truth value; None for anything else."""
     return bool(value) if value in (0, 1) else None

@@ -1,15 +1,26 @@
-"""From runs to the file, and the few lines that a terminal shows of it."""
+"""``trajudge report``: from runs to one file, and the few lines that a terminal shows of it."""
 
 from __future__ import annotations
+
+import sys
 
 from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
 from trajudge.app.reports.pictures import remove_pictures
 from trajudge.app.settings import ReportConfig
+from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_file, make_folder, save_bytes
 from trajudge.util.machine import collection_paused
 from trajudge.util.tables import first_screen, fitted, screen_width
+
+
+def report(config: ReportConfig) -> int:
+    """Write the report and print where it is. Raises UserError."""
+    if not config.score.runs and config.score.judgments is None:
+        raise UserError("nothing to report: give the folder of a run, or --judgments DIR")
+    sys.stdout.write(write_report(config))
+    return OK
 
 
 def write_report(config: ReportConfig) -> str:

@@ -117,8 +117,8 @@ async def _table(request: Request) -> Response:
         if query.problem:
             raise PageError(422, query.problem)
         more = None if view.after is None else query.address(path, after=str(view.after))
-        told = {"total": view.total, "judgments": view.rows, "next": more, "notes": notes}
-        return json_page(told)
+        content = {"total": view.total, "judgments": view.rows, "next": more, "notes": notes}
+        return json_page(content)
     return page(
         request,
         "runs/judgments.html",

@@ -23,7 +23,7 @@ from trajudge.eval.settings import TaskId
 from trajudge.eval.store.labels import weights_of
 from trajudge.eval.store.task_goals import TaskGoals, goal_note, read_goals, task_units
 from trajudge.stats.agreement import Scale, annotator_agreement
-from trajudge.stats.intervals import Interval
+from trajudge.stats.intervals import Interval, defined
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.tables import Table
 
@@ -161,7 +161,7 @@ def _agreement(
 
 
 def _defined(interval: Interval) -> float | None:
-    return None if np.isnan(interval.estimate[0]) else float(interval.estimate[0])
+    return defined(interval.estimate[0])
 
 
 def agreement_tables(agreements: Sequence[LabelAgreement]) -> list[Table]:

@@ -36,7 +36,7 @@ from trajudge.eval.labelling.frame import (
 )
 from trajudge.eval.labelling.settings import EstimateConfig
 from trajudge.eval.store.task_goals import TaskGoals, read_goals
-from trajudge.stats.intervals import Bools, Floats, Interval, Ints, t_quantile
+from trajudge.stats.intervals import Bools, Floats, Interval, Ints, defined, t_quantile
 from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
 from trajudge.util.tables import Table, render
@@ -110,7 +110,7 @@ def _json(queue: QueueEstimates | None, agreements: list[LabelAgreement]) -> str
         counts, both = queue.estimates.labels.tolist(), queue.estimates
         for place, name in enumerate(queue.evaluators):
             corrected, labels_only = (
-                [None if np.isnan(end[place]) else float(end[place]) for end in ends]
+                [defined(end[place]) for end in ends]
                 for ends in (
                     (i.estimate, i.low, i.high) for i in (both.corrected, both.labels_only)
                 )

@@ -37,6 +37,7 @@ from trajudge.stats.intervals import (
     Floats,
     Interval,
     clustered_differences,
+    defined,
     difference_limits,
     rates_by_cluster,
     ratio_limits,
@@ -71,7 +72,7 @@ class IntervalEstimate(NamedTuple):
 def estimate_of(interval: Interval) -> IntervalEstimate:
     """Return the only value of an interval as plain numbers."""
     parts = (interval.estimate, interval.low, interval.high)
-    return IntervalEstimate(*(None if np.isnan(p.flat[0]) else float(p.flat[0]) for p in parts))
+    return IntervalEstimate(*(defined(p.flat[0]) for p in parts))
 
 
 UNDEFINED = IntervalEstimate()

@@ -35,7 +35,7 @@ from trajudge.eval.scoring.records import (
     Ranking,
 )
 from trajudge.stats.comparison import TaskRuns, holm, improvement, mcnemar_by_task
-from trajudge.stats.intervals import Bools, Floats, clustered_differences, verdict_columns
+from trajudge.stats.intervals import Bools, Floats, clustered_differences, defined, verdict_columns
 
 COMPARED = ("precision", "recall", "f1")
 
@@ -156,7 +156,7 @@ def _differences(
                     first=pair.first,
                     second=pair.second,
                     n=len(pair.one),
-                    p_holm=_defined(p),
+                    p_holm=defined(p),
                     **test,
                 )
             )
@@ -200,7 +200,7 @@ def _tested(pairs: Sequence[JudgePair]) -> dict[str, list[dict[str, Any]]]:
             elif is_same:
                 mine.append(_test(difference, None, None, 1.0, SAME))
             else:
-                mine.append(_test(difference, low, high, _defined(p), ""))
+                mine.append(_test(difference, low, high, defined(p), ""))
     return tests
 
 
@@ -304,9 +304,9 @@ def _mcnemar_results(
         for row, place in enumerate(places):
             tests[place] |= {
                 "p": mcnemar_by_task(right[row], others[row], tasks),
-                "improvement": _defined(better.estimate[row]),
-                "improvement_low": _defined(better.low[row]),
-                "improvement_high": _defined(better.high[row]),
+                "improvement": defined(better.estimate[row]),
+                "improvement_low": defined(better.low[row]),
+                "improvement_high": defined(better.high[row]),
             }
     p_holm = holm([test["p"] for test in tests]).tolist()
     return [
@@ -381,10 +381,6 @@ def _ties(order: list[str], apart: set[tuple[str, str]]) -> list[tuple[str, ...]
 
 def _is_among(apart: set[tuple[str, str]], first: str, second: str) -> bool:
     return (first, second) in apart or (second, first) in apart
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def mixed_versions(versions: Mapping[str, Mapping[str, int]]) -> Iterator[str]:

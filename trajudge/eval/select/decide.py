@@ -64,6 +64,7 @@ from trajudge.stats.intervals import (
     Ints,
     clustered_differences,
     clustered_rates,
+    defined,
     sum_clusters,
 )
 from trajudge.util.commands import FAILURES, OK
@@ -247,7 +248,7 @@ class RateTest:
     def rate(self, candidate: int) -> CandidateRate:
         """Select one candidate's measure."""
         estimate, low, high = (
-            None if math.isnan(value) else float(value)
+            defined(value)
             for value in (each[candidate] for each in (self.sums.estimate, self.low, self.high))
         )
         hits, trials = (int(each) for each in self.sums.counted[:, candidate])

@@ -45,7 +45,7 @@ from trajudge.eval.store.table import (
     searchable,
 )
 from trajudge.judges.model import USAGE_FIELDS
-from trajudge.stats.intervals import Bools, Floats, Ints
+from trajudge.stats.intervals import Bools, Floats, Ints, defined
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import Needs
@@ -83,8 +83,8 @@ class JudgmentView:
     ``expert`` is 1, 0, UNSURE or UNKNOWN, and ``rule``, what the official ``reward`` stands for, 1,
     0 or UNKNOWN, (T,); ``split`` indexes SPLITS; ``inclusion`` is the probability with which the
     label was drawn, and ``steps`` the length, nan where they are not known, (T,). ``texts`` hold
-    what the judges reasoned, ``told`` goals and answers. ``others`` are annotations beside the
-    ``labels``.
+    what the judges reasoned, ``described_texts`` goals and answers. ``others`` are the annotations
+    that ``labels`` do not hold.
     """
 
     judgments: JudgmentTable
@@ -97,7 +97,7 @@ class JudgmentView:
     inclusion: Floats
     steps: Floats
     texts: tuple[TextColumn, ...]
-    told: tuple[TextColumn, ...] = ()
+    described_texts: tuple[TextColumn, ...] = ()
     labels: Labels = field(default_factory=dict)
     others: Sequence[Label] = ()
 
@@ -111,7 +111,7 @@ class JudgmentView:
             goals.add(one.goal if one else "")
             answers.add(one.answer if one else "")
             steps[place] = one.steps if one else np.nan
-        return replace(self, told=(goals, answers), steps=steps)
+        return replace(self, described_texts=(goals, answers), steps=steps)
 
     @cached_property
     def success(self) -> NDArray[np.int8]:
@@ -202,9 +202,9 @@ class JudgmentView:
             "sample": judgment.sample,
             "status": str(judgment.status),
             "score": judgment.score,
-            "cost": _number_or_none(self.cost[row]),
+            "cost": defined(self.cost[row]),
             "tokens": int(self.tokens[row]),
-            "seconds": _number_or_none(self.seconds[row]),
+            "seconds": defined(self.seconds[row]),
             "head": (judgment.reasoning or judgment.detail)[:HEAD],
             "success": judgment.success,
             "expert": "unsure" if expert == UNSURE else truth(expert),
@@ -224,10 +224,6 @@ MISTAKES = ("", "false positive", "false negative")
 def truth(code: int) -> bool | None:
     """Return a verdict's code as a value."""
     return bool(code) if code in (0, 1) else None
-
-
-def _number_or_none(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 def read_view(folder: Path, annotations: str | None = None, longest: int = 50_000) -> JudgmentView:
@@ -476,7 +472,7 @@ def _free_text(view: JudgmentView, text: str) -> Bools:
         return _with_name(view, *_NAMES[name], lambda each: wanted in searchable(each))
 
     of_trajectory = [found(name) for name in ("benchmark", "agent", "task")]
-    of_trajectory += [told.rows_with(text) for told in view.told]
+    of_trajectory += [column.rows_with(text) for column in view.described_texts]
     reasoning = np.concatenate([texts.rows_with(text) for texts in view.texts])
     return np.asarray(
         np.logical_or.reduce(of_trajectory)[view.trajectory] | found("judge") | reasoning
@@ -598,7 +594,7 @@ def _term(match: re.Match[str]) -> FilterTerm:
 
 PAGE = 50
 
-"""Rows of a page, unless told otherwise."""
+"""Rows of a page, by default."""
 
 MOST = 200
 

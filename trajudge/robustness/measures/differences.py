@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trajudge.robustness.measures.pairs import PerturbedPairs
 from trajudge.stats.comparison import holm
-from trajudge.stats.intervals import clustered_differences, sum_clusters
+from trajudge.stats.intervals import clustered_differences, defined, sum_clusters
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def rate_difference(first: Floats, second: Floats, cluster: NDArray[np.int64]) -
     hits, trials = columns.sums.T[:2], np.stack([columns.sums.T[2]] * 2)
     made = clustered_differences(hits, trials, columns.stratum_sizes)
     limits = (made.interval.low, made.interval.high, made.p_value)
-    low, high, p = (None if np.isnan(value) else float(value) for value in limits)
+    low, high, p = (defined(value.item()) for value in limits)
     return RateDifference(n, float(a.mean() - b.mean()), low, high, p)
 
 
@@ -56,6 +56,6 @@ def adjusted(differences: Sequence[RateDifference]) -> list[RateDifference]:
     """Return the differences with their p-values adjusted for there being several."""
     values = [np.nan if one.p_value is None else one.p_value for one in differences]
     return [
-        one._replace(p_adjusted=None if np.isnan(p) else float(p))
+        one._replace(p_adjusted=defined(p))
         for one, p in zip(differences, holm(values), strict=True)
     ]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajudge.robustness.measures.pairs import PerturbedPairs
-from trajudge.stats.intervals import clustered_rates, degrees_of_freedom, strata_of
+from trajudge.stats.intervals import clustered_rates, defined, degrees_of_freedom, strata_of
 from trajudge.trajectories.model import TrajectoryKey
 
 DRAWS = 4_000
@@ -82,7 +82,7 @@ def worst_case(
     rates = _precision(counts)
     lows, highs = _limits(counts, _counts(attacks, base, _numbered(runs)), rates, rng)
     made = [
-        AttackedPrecision(attack.name, float(rate), None if np.isnan(low) else float(low))
+        AttackedPrecision(attack.name, float(rate), defined(low))
         for attack, rate, low in zip(attacks, rates, lows, strict=True)
     ]
     known = [one.low for one in made if one.low is not None]

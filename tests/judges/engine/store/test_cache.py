@@ -36,6 +36,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "cache.db"
 
 
+def claimed(path: Path, texts: str) -> Cache:
+    """A cache whose requests of these letters are under way."""
+    cache = Cache(path)
+    for text in texts:
+        cache.claims.claim(request(text).hash)
+    return cache
+
+
 def put(path: Path, count: int, first: int = 0) -> None:
     cache = Cache(path)
     for i in range(first, first + count):
@@ -217,9 +225,7 @@ async def test_answers_that_come_together_are_committed_together(path: Path) -> 
 
 @pytest.mark.anyio
 async def test_an_answer_waits_for_others_only_while_they_are_under_way(path: Path) -> None:
-    cache = Cache(path)
-    for text in "ab":
-        cache.claims.claim(request(text).hash)
+    cache = claimed(path, "ab")
     waited = []
     for text in "ab":
         started = time.perf_counter()
@@ -232,9 +238,7 @@ async def test_an_answer_waits_for_others_only_while_they_are_under_way(path: Pa
 
 @pytest.mark.anyio
 async def test_an_answer_is_written_even_if_its_reader_is_cancelled(path: Path) -> None:
-    cache = Cache(path)
-    for text in "abc":
-        cache.claims.claim(request(text).hash)
+    cache = claimed(path, "abc")
     tasks = [asyncio.create_task(cache.put_soon(request(text), REPLY)) for text in "ab"]
     await asyncio.sleep(0)
     tasks[0].cancel()

@@ -59,7 +59,6 @@ _DAY_STOP = re.compile(r"(?<=\d)\.(?= ?[a-z])|\bthe ", re.IGNORECASE)
 _SLASHED = re.compile(
     r"(?<![\w/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|(?<=[/.])\d\d)(?![\w/-]|\.\d)"
 )
-_MONTH_YEAR = re.compile(rf"\b(?:{_NAME})\.? \d{{4}}\b", re.IGNORECASE)
 _HOURS = r"(?:std|stunden?|uren|uur|heures?|horas?|ore)"  # of the neighbours
 _MINUTES = r"(?:minuten|minutos?|minuti)"
 _FOREIGN_UNITS = (
