@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.annotations.queues import answers, item, queue
-from tests.annotations.test_queue import disputed
+from tests.annotations.queues import answers, disputed, item, queue
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.model import Role
 from trajudge.annotations.queue import LabelQueue, QueueItem

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.test_flags import TABLE, parsers
-from tests.rules.test_evaluate import TASKS
+from tests.rules.evaluated import TASKS
 from trajudge.eval.cli import main, named
 from trajudge.util.commands import BROKEN_PIPE
 from trajudge.util.settings import Argument, Output, options_of

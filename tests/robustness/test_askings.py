@@ -13,7 +13,7 @@ import pytest
 from tests.commands import robust as main
 from tests.llm_server import LlmServer
 from tests.robustness import models
-from tests.robustness.test_scripted_judges import Rates, Text
+from tests.robustness.rates import Rates, Text
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.judges.model import Call, Judgment, Status, Usage

@@ -12,7 +12,7 @@ import pytest
 from tests.commands import robust as main
 from tests.llm_server import LlmServer
 from tests.robustness import models
-from tests.robustness.test_scripted_judges import Rates, Text, asr
+from tests.robustness.rates import Rates, Text, asr
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.runs.settings import RunRequest
