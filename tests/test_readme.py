@@ -18,10 +18,9 @@ import pytest
 import trajudge as tj
 from tests.batch_server import BatchServer
 from tests.conftest import missing
-from tests.eval.accept.test_accept import lines
-from tests.eval.accept.test_binding import SETTINGS, decided
-from tests.eval.accept.test_recertify import strangers
-from tests.eval.analysis.test_calibration import make_run
+from tests.eval.accept.decided_runs import SETTINGS, decided, lines
+from tests.eval.accept.decided_runs import new_runs as strangers
+from tests.eval.analysis.scored_run import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.llm_server import LlmServer
 from tests.trajectories.loaders.conversations import colour as seen_colour

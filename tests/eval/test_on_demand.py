@@ -14,7 +14,7 @@ from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
 from tests.command_words import instead
-from tests.eval.test_paper_judges import assumed
+from tests.eval.judge_replies import assumed
 from tests.hub_server import COMMIT, Hub, serve
 from tests.llm_replies import Incoming, verdict_text
 from tests.llm_server import LlmServer

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.eval.cases import call, said
-from tests.eval.test_every_judge import reply
+from tests.eval.judge_replies import reply
 from tests.llm_server import LlmServer
 from trajudge.app.judgments.rebuilding import RebuiltPrompt, rebuild
 from trajudge.app.trajectories.library import TrajectoryLibrary

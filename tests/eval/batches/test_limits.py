@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.batch_server import PRICES, BatchServer
-from tests.eval.batches.test_rounds import JUDGMENTS, OPTIONS, judge, live
+from tests.eval.batches.batch_runs import JUDGMENTS, OPTIONS, judge, live
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge_main
 

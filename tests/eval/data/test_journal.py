@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.eval.test_full_disk import no_file_beyond
+from tests.eval.full_disk import no_file_beyond
 from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, JudgmentJournal, judgment_line
 from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.model import Call, Judgment, Status, Usage

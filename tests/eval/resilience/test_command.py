@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_inputs import tree
+from tests.eval.inputs import tree
 from tests.proxy.site import open_site
 from tests.screens import one_screen
 from trajudge.eval.cli import main

@@ -9,32 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import select as main
-from tests.eval.cases import key, label, said
+from tests.eval.cases import key, label
+from tests.eval.select.runs_to_select import make_run, select
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     LABELS,
-    judgment_line,
-    write_labels,
-    write_manifest,
 )
-
-
-def make_run(folder: Path, judge: str = "good", *, wrong: int = 2, tasks: int = 120) -> Path:
-    """A judge that accepts what succeeded (every other task) and ``wrong`` failures beside."""
-    folder.mkdir()
-    judgments = [said(n, n % 2 == 0 or n < 2 * wrong, judge=judge) for n in range(tasks)]
-    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
-    write_labels(folder, [label(n, n % 2 == 0, split="test") for n in range(tasks)])
-    write_manifest(folder, {"protocol": "default"})
-    return folder
-
-
-def select(*arguments: object) -> int:
-    return main([str(argument) for argument in arguments])
 
 
 def test_a_good_judge_is_chosen_and_everything_is_written(

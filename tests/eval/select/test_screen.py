@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import select as main
-from tests.eval.select.test_decide import stacked
+from tests.eval.select.runs_to_select import stacked
 from tests.eval.select.world import evidence, plan
 from tests.samples import narrow
 from tests.screens import one_screen
