@@ -20,7 +20,7 @@ import pytest
 import trajudge
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.installed import write_metadata
-from tests.test_readme import MISUNDERSTOOD
+from tests.spelling import MISUNDERSTOOD
 from trajudge.eval.cli import main as command
 from trajudge.eval.cli import named
 from trajudge.face.calls import keywords

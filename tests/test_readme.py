@@ -23,6 +23,7 @@ from tests.eval.accept.decided_runs import new_runs as strangers
 from tests.eval.analysis.scored_run import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.llm_server import LlmServer
+from tests.spelling import MISUNDERSTOOD
 from tests.trajectories.loaders.conversations import colour as seen_colour
 from tests.trajectories.loaders.conversations import picture
 from trajudge.eval.cli import main as trajudge
@@ -45,12 +46,6 @@ MODELS = [command for command in COMMANDS if command.startswith("python -m eval.
 # These need no files: they always run, in tests of their own.
 NO_INPUT = tuple(f"trajudge {name}" for name in ("env generate", "env prism", "robust"))
 PRICES = '[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n'
-# What argparse says of a command that is not spelled as it is written there.
-MISUNDERSTOOD = re.compile(
-    r"unrecognized arguments|invalid choice|are required|expected (one|at least)|no command|"
-    r"is an old|was renamed|deprecated|is now --|is given twice, as|is empty: give|"
-    r": use '|is missing: give"
-)
 
 
 def run(command: str) -> int:

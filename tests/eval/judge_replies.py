@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tests.judges.methods.test_browser_use import REPLY as JUDGEMENT
-from tests.judges.methods.test_insta import REPLY as INSTA
-from tests.judges.methods.test_logprob import logprobs
-from tests.judges.methods.test_rubric import CRITERIA
-from tests.judges.methods.test_rubric import stage_of as rubric_stage_of
+from tests.judges.http_judging import stage_of
+from tests.judges.methods.replies import BROWSER_USE as JUDGEMENT
+from tests.judges.methods.replies import CRITERIA, INSTA, logprobs, rubric_stage_of
 from tests.judges.methods.universal_verifier.scripts import reply_to as verifier_reply
-from tests.judges.test_over_http import stage_of
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from trajudge.judges.methods.aer import ASSUMED_CAPTION
 from trajudge.judges.methods.nnetnav import ASSUMED_CHANGE

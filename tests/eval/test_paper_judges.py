@@ -12,8 +12,8 @@ import pytest
 from tests.command_words import instead
 from tests.eval.cases import key
 from tests.eval.judge_replies import assumed
+from tests.judges.http_judging import stage_of
 from tests.judges.runs import png
-from tests.judges.test_over_http import stage_of
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from trajudge.eval.judge import main

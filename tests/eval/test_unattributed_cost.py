@@ -11,7 +11,8 @@ import orjson
 import pytest
 
 from tests.eval.judge_command import SAMPLE, model, statuses
-from tests.judges.methods.test_rubric import answers, stage_of
+from tests.judges.methods.replies import answers
+from tests.judges.methods.replies import rubric_stage_of as stage_of
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.judges.http_judging import stage_of
 from tests.judges.runs import png, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
@@ -24,19 +25,12 @@ from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.registry import make_judge
-from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
 
 CAPTIONER = "gpt-4o-mini"
 OPTIONS: dict[str, dict[str, object]] = {
     "aer-c": {"captioner": AuxiliaryModel(model=CAPTIONER)},
     "nnetnav": {"describer": AuxiliaryModel(model=CAPTIONER)},
-}
-STAGES = {
-    ("aer", "caption"): "caption",
-    ("nnetnav", "describe"): "describe",
-    ("webjudge", "key_points"): "key_points",
-    ("webjudge", "screenshot"): "screenshot",
 }
 GOOD = {
     "caption": "A cart with one red mug.",
@@ -53,16 +47,6 @@ CALLS = {
     "webjudge": {"key_points": 1, "screenshot": 4, "verdict": 1},
 }
 RUN = seen_run(4)
-
-
-def stage_of(incoming: Incoming) -> str:
-    system = incoming.payload.get("system") or incoming.payload["messages"][0]["content"]
-    if not isinstance(system, str):
-        system = system[0]["text"]
-    for (folder, template), stage in STAGES.items():
-        if system == load_prompt(folder).render(template):
-            return stage
-    return "verdict"
 
 
 def shows(incoming: Incoming, index: int) -> bool:
