@@ -388,16 +388,7 @@ def choose_column(
     whole, then its last part, then any other. Raises UserError for a given one that is not there.
     """
     if given is not None:
-        if given in table.columns:
-            return given
-        close = [name for name in table.columns if _plain(name) == _plain(given)]
-        if len(close) == 1:
-            return close[0]
-        raise UserError(
-            f"{option} {given}: {table.source} has no such column"
-            f"{did_you_mean(given, table.columns)}: it has "
-            f"{listed([repr(name) for name in table.columns], _MOST_COLUMNS)}"
-        )
+        return named_column(table, given, f"{option} {given}")
     left = [name for name in table.columns if name not in set(taken)]
     whole = {_plain(name): name for name in reversed(left)}
     last = {_plain(name.rpartition(".")[2]): name for name in reversed(left)}
@@ -407,6 +398,20 @@ def choose_column(
             if (name := names.get(_plain(candidate))) is not None:
                 return name
     return None
+
+
+def named_column(table: ForeignTable, name: str, given: str) -> str:
+    """Return the column that the user named; case and punctuation do not count where only one fits.
+    Raises UserError, which begins with what was ``given``, for one that is not there."""
+    if name in table.columns:
+        return name
+    close = [column for column in table.columns if _plain(column) == _plain(name)]
+    if len(close) == 1:
+        return close[0]
+    raise UserError(
+        f"{given}: {table.source} has no such column{did_you_mean(name, table.columns)}: it has "
+        f"{listed([repr(column) for column in table.columns], _MOST_COLUMNS)}"
+    )
 
 
 def _plain(name: str) -> str:

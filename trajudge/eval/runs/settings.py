@@ -11,7 +11,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from trajudge.annotations import LabelsBy
-from trajudge.eval.settings import Split
+from trajudge.eval.settings import (
+    AnnotationsOption,
+    ColumnsOption,
+    Split,
+    WordsOption,
+    name_columns,
+)
 from trajudge.judges.calls.settings import PARAMETERS, CallConfig
 from trajudge.util.commands import MOST_SAMPLES
 from trajudge.util.files import check_folder
@@ -94,9 +100,9 @@ class DataConfig(Settings):
             "KIND:PATH",
         ),
     ] = None
-    annotations: Annotated[
-        str | None, Option("expert labels (default: those of the data)", "KIND:PATH")
-    ] = None
+    annotations: AnnotationsOption = None
+    columns: ColumnsOption = None
+    words: WordsOption = None
     labels_by: Annotated[
         LabelsBy | None,
         Option(
@@ -118,6 +124,11 @@ class DataConfig(Settings):
     limit: Annotated[Count | None, Option("at most N trajectories")] = None
     stratified: Annotated[bool, Option("spread --limit over benchmarks and agents")] = False
     strict: Annotated[bool, Option("stop at the first trajectory that cannot be read")] = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_columns(cls, values: Any) -> Any:
+        return name_columns(values)
 
     @model_validator(mode="after")
     def _check_stratified(self) -> Self:
