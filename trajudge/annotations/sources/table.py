@@ -260,13 +260,13 @@ def _by_task(columns: _Columns, keys: Sequence[TrajectoryKey]) -> _Join:
     roles = [role for role in _PARTS if role in columns.others]
     for role in ("benchmark", "agent"):
         if role in roles and role not in columns.named:
-            cells = set(columns.cells(role))
-            if len(cells) == 1 and not cells & {getattr(key, role) for key in keys}:
+            names = set(columns.cells(role))
+            if len(names) == 1 and not names & {getattr(key, role) for key in keys}:
                 roles.remove(role)
                 known = sorted({getattr(key, role) for key in keys})
                 notes.append(
                     f"the column {columns.others[role]!r} is not used: no trajectory has the "
-                    f"{role} {cells.pop()!r}, they have {listed([repr(one) for one in known], 3)}"
+                    f"{role} {names.pop()!r}, they have {listed([repr(one) for one in known], 3)}"
                 )
     cells = {role: columns.cells(role) for role in roles}
     first = _first_attempt(cells.get("attempt"), keys)
