@@ -143,6 +143,12 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
         "judge trajectories and score the judge against experts",
         "eval.runs.settings:RunRequest",
     ),
+    "check": Command(
+        "eval.check:run",
+        "check whether the verdicts in a table can be trusted",
+        "eval.settings:CheckConfig",
+        "checking",
+    ),
     "score": Command(
         "eval.score:report",
         "score judges: tables, ranks, checks, plots, errors",
