@@ -50,6 +50,9 @@ Choice = Literal["yes", "no", "unsure"]
 Question = Literal["success", "side_effect", "repetition", "optimality"]
 QUESTIONS: tuple[Question, ...] = ("success", "side_effect", "repetition", "optimality")
 Role = Literal["annotator", "adjudicator", "viewer"]
+Stage = Literal["blind", "informed"]
+Layout = Literal["trajudge", "agentrewardbench", "label-studio", "argilla"]
+"""``blind``: before the verdicts were shown. A layout is what labels are exported as."""
 # fmt: off
 EventKind = Literal[
     "opened", "draft", "submitted", "verdicts_shown", "revised", "skipped", "released", "reopened",
