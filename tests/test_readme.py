@@ -130,7 +130,6 @@ def test_a_model_judges_as_written(command: str, monkeypatch: pytest.MonkeyPatch
             assert server.stats.requests
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_half_the_price_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the server is ours: its limits and waits are told beside."""
@@ -190,7 +189,6 @@ def test_a_decision_is_applied_and_certified_again_as_written() -> None:
     assert lines(Path("again/sample.jsonl"))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_cases_are_generated_and_exported_as_written() -> None:
     few = written("trajudge env generate").replace("--count 50", "--count 3")  # 50: half a minute

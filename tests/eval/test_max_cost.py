@@ -26,7 +26,6 @@ def judge(server: LlmServer, dollars: float, concurrency: int, *words: str) -> i
     return model(server, *instead(own, words))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("concurrency", "dollars"), [(1, 0.5), (64, 2.0), (256, 2.0)])
 def test_long_answers_never_pass_the_limit(
     concurrency: int, dollars: float, capsys: pytest.CaptureFixture[str]
@@ -47,7 +46,6 @@ def test_answers_that_did_not_arrive_are_counted_as_billed() -> None:
     assert 0.8 < till.bill <= 1.0
 
 
-@pytest.mark.slow
 def test_short_answers_release_what_was_reserved_for_long_ones() -> None:
     till = Till(tokens=200)
     with LlmServer(text=till, latency=0.01) as server:

@@ -98,7 +98,6 @@ def test_a_judge_is_fetched_and_shown_exactly_what_it_needs(
     assert sorted(seen) == sorted(shown)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["webjudge", "webvoyager"])
 def test_a_picture_that_the_hub_lacks_skips_the_judges_that_need_it(
     monkeypatch: pytest.MonkeyPatch, name: str

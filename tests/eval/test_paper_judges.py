@@ -52,7 +52,6 @@ def test_a_dry_run_names_the_calls_that_the_run_then_makes(
         assert (Path("run") / file).read_bytes() == (Path("again") / file).read_bytes()
 
 
-@pytest.mark.slow
 def test_a_dry_run_of_a_grid_prices_what_its_runs_share_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

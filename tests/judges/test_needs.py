@@ -169,7 +169,6 @@ def judged(name: str, options: dict[str, Any], run: Trajectory) -> tuple[Judgmen
     return asyncio.run(judge_trajectory(judge_id, judge, run, ask, needs=needs)), ask
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(
     case=st.sampled_from(CASES),

@@ -135,7 +135,6 @@ def stages(judgment: Judgment) -> dict[str, int]:
     return dict(Counter(call.stage for call in judgment.calls))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_a_judgment_and_the_same_again_without_a_call(name: str, tmp_path: Path) -> None:
     model = Model()
@@ -195,7 +194,6 @@ NAMED = {
 }
 
 
-@pytest.mark.slow
 @table(
     "name stage index key value status",
     """
@@ -246,7 +244,6 @@ def test_what_fails_gives_its_status_and_is_all_that_is_asked_again(
         assert server.stats.requests - asked == missing
 
 
-@pytest.mark.slow
 def test_of_several_failures_the_first_in_order_is_told_and_all_else_is_kept(
     tmp_path: Path,
 ) -> None:

@@ -85,7 +85,6 @@ def test_nothing_of_the_runs_is_changed(folder: Path) -> None:
         assert set(one.relations.values()) == {Relation.KEEP}
 
 
-@pytest.mark.slow
 def test_who_knows_one_rendering_flips_under_every_other(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

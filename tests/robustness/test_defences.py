@@ -233,7 +233,6 @@ def test_every_defence_alone() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_forged_parts_of_a_record_are_not_asked_about(tmp_path: Path) -> None:
     """A model that believes every page: what the other parts deny costs no call and no verdict."""
     attacked, known = tmp_path / "attacked", limited(subjects("sample"), 18)

@@ -35,7 +35,6 @@ def rates(run: Path, attacked: Path, out: Path) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in judge["rates"]} | {"worst": judge["worst"]}
 
 
-@pytest.mark.slow
 def test_a_reader_of_answers_believes_a_claim_and_nothing_else(
     attacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -129,7 +129,6 @@ def test_who_looks_obeys_what_stands_on_the_picture(few: Path, tmp_path: Path) -
     assert asr(rates, "inject-tree.benign-success.plain") == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "believes", "others"),
     [
@@ -307,7 +306,6 @@ def test_the_same_command_goes_on_and_writes_the_same_bytes(
     assert "changed otherwise: name another --out" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_dry_run_prices_every_variant_and_what_is_unseen_costs_nothing(
     small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -321,7 +319,6 @@ def test_a_dry_run_prices_every_variant_and_what_is_unseen_costs_nothing(
     assert calls == keys and cached > 60
 
 
-@pytest.mark.slow
 def test_defaults_are_those_of_the_options() -> None:
     config = RobustConfig()
     assert (config.suite, config.limit, config.out) == ("core", 150, Path("robustness"))

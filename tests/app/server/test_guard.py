@@ -188,7 +188,6 @@ def test_a_static_file_is_kept_under_the_hash_of_its_content(site: Served) -> No
     assert site.ask("/static/app.css?v=0").headers["cache-control"] == "no-cache"
 
 
-@pytest.mark.slow
 def test_a_script_gone_wrong_is_slowed_down() -> None:
     with served(Workspace(), [ROOM]) as site:
         statuses = {site.ask("/healthz").status for _ in range(1_001)}

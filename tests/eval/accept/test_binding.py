@@ -52,7 +52,6 @@ def test_a_decision_records_judge_agents_and_benchmarks(tmp_path: Path) -> None:
     assert accept(tmp_path / "selection", new_run(tmp_path, SETTINGS)) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -101,7 +100,6 @@ def test_another_configuration_under_the_same_name_is_refused_by_what_differs(
     assert not (run / "accepted" / "accepted.jsonl").exists()
 
 
-@pytest.mark.slow
 def test_a_run_of_another_judge_is_said_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

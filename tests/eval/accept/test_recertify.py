@@ -112,7 +112,6 @@ def write_labels(file: Path, labels: dict[TrajectoryKey, bool | None]) -> str:
     return f"trajudge:{file}"
 
 
-@pytest.mark.slow
 def test_a_sample_has_one_run_of_a_task_with_its_probability_and_weight(
     accepted: Path, tmp_path: Path
 ) -> None:

@@ -41,7 +41,6 @@ def written(folder: Path, numbers: list[int], seconds: float = 0.0) -> bytes:
     return (folder / JUDGMENTS).read_bytes()
 
 
-@pytest.mark.slow
 @given(st.permutations(range(6)))
 def test_the_order_of_arrival_and_the_clock_leave_no_trace(
     tmp_path_factory: pytest.TempPathFactory, arrival: list[int]

@@ -64,7 +64,6 @@ def words(folder: Path, *more: str) -> list[str]:
     return ["proxy", "results", *arms, *outcomes, *more]
 
 
-@pytest.mark.slow
 def test_any_agents_runs_are_compared(
     folders: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

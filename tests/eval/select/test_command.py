@@ -175,7 +175,6 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
         assert files[0].read_bytes() == files[1].read_bytes()
 
 
-@pytest.mark.slow
 def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; "
@@ -271,7 +270,6 @@ def test_the_last_of_repeated_judgments_counts_as_when_the_run_is_scored(
     assert (one.chosen, one.findings) == (two.chosen, two.findings)
 
 
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_judges_of_the_benchmark(
     arb: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

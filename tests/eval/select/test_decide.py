@@ -136,7 +136,6 @@ def test_the_worst_of_benchmarks_without_a_limit_has_the_lowest_rate() -> None:
     assert finding.worst == "workarena"
 
 
-@pytest.mark.slow
 def test_every_benchmark_has_to_carry_it_where_that_is_asked() -> None:
     success, accepted = stacked((180, 12, 0))
     # The second benchmark holds all the false positives beside few successes.

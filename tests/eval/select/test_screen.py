@@ -47,7 +47,6 @@ def test_many_candidates_and_benchmarks_take_one_screen(width: int) -> None:
 
 
 @narrow
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_judgments_take_one_screen(
     arb: Path,

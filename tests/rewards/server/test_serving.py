@@ -43,7 +43,6 @@ def heuristic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.slow
 def test_trajectories_get_their_rewards_in_order(heuristic: Server) -> None:
     items = [{"trajectory": record_of(trajectory(i))} for i in range(3)]
     answer = heuristic.ask("/v1/rewards", {"items": items})
