@@ -10,7 +10,7 @@ import pytest
 
 from tests.batch_server import PRICES, BatchServer
 from tests.eval.batches.batch_runs import JUDGMENTS, OPTIONS, judge, run_file
-from tests.eval.test_unattributed_cost import shown_cost
+from tests.eval.unattributed import shown_cost
 from tests.screens import on_one_line
 from trajudge.eval.cli import main
 from trajudge.eval.runs.batches import BatchSession
