@@ -55,9 +55,11 @@ class ForeignTable:
 
     def at(self, row: int) -> str:
         """Name a row, counted from 0: "labels.csv, line 7"."""
-        if self.lines:
-            return f"{self.source}, line {self.lines[row]}"
-        return f"{self.source}, row {row + 1}"
+        return f"{self.source}, {self.place(row)}"
+
+    def place(self, row: int) -> str:
+        """Name a row within the table: "line 7", or "row 6" where a file has no lines."""
+        return f"line {self.lines[row]}" if self.lines else f"row {row + 1}"
 
     def describe(self, words: Mapping[str, bool] | None = None) -> list[str]:
         """Say of every column what it could be: "'ok': yes or no (12 yes, 8 no)"."""
