@@ -167,6 +167,7 @@ def find_source(
     if is_sample := data == SAMPLE:
         PLUGINS.warn_of_namesake(SAMPLE)
     place = resolve_sample(data)
+    parse_source(place)  # the path of the data is looked at before the labels'
     labels = annotations or _labels_of(place)
     if by is not None and labels is None:
         raise UserError(f"--labels-by {by}: the data has no labels: name them with --annotations")
