@@ -16,6 +16,7 @@ from trajudge.eval.scoring.compute import repeated_note
 from trajudge.eval.scoring.observations import trained_on
 from trajudge.eval.scoring.records import UnattributedCost, UnfinishedRun
 from trajudge.eval.scoring.usage import paid_in_all, unattributed_cost
+from trajudge.eval.store.inputs import recorded_data
 from trajudge.eval.store.labels import LabelColumns
 from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.store.run_folder import (
@@ -122,7 +123,7 @@ def read_run(folder: Path) -> Source:
         labels=read_labels(folder),
         protocols={str(manifest.get("protocol", "default"))},
         representations=dict.fromkeys(judges, shown) if shown else {},
-        data=[str(manifest["data"])] if manifest.get("data") else [],
+        data=[data] if (data := recorded_data(folder)) else [],
         training=trained_on(manifest, judgments),
         notes=[*unreadable_note(folder), *repeated, *guesses(recorded_windows(manifest))],
         versions={judge: recorded_versions(manifest) for judge in judges},
