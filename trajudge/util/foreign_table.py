@@ -64,7 +64,7 @@ class ForeignTable:
         return [f"{name!r}: {_guess(self.column(name), words)}" for name in self.columns]
 
 
-def read_rows(table: Any) -> ForeignTable:
+def read_rows(table: Any, max_bytes: int = _MAX_BYTES) -> ForeignTable:
     """Read a table: the path of a CSV, JSON, JSON lines or Parquet file, a data frame (pandas,
     polars, Arrow) or an iterable of mappings.
 
@@ -84,7 +84,7 @@ def read_rows(table: Any) -> ForeignTable:
             return _of_parquet(path)
         if magic[:2] == b"PK":
             raise UserError(f"{path}: is a workbook or an archive: save its table as CSV (UTF-8)")
-        content = read_regular(path, _MAX_BYTES)
+        content = read_regular(path, max_bytes)
     except UnsafeFile as error:
         raise UserError(f"{path.parent}: {error}: name a file with a table") from error
     except OSError as error:
