@@ -53,9 +53,9 @@ class TestMistakes:
     ) -> None:
         Path("empty").mkdir()
         Path("empty/trajectories.jsonl").write_text("")
-        data = {"logs": "--data 'logs'", "trajudge:empty": "holds no trajectory", "sample": None}
+        data = {"logs": "--data 'logs'", "trajudge:empty": "holds no trajectory", "sample": ""}
         for spec, its_own in data.items():
-            for labels, theirs in (("labels.csv", "labels.csv: no such file"), ("", None)):
+            for labels, theirs in (("labels.csv", "labels.csv: no such file"), ("", "")):
                 words = ["--data", spec, *(["--annotations", labels] if labels else [])]
                 assert main([*words, "--judge", "simplified"]) == 2
                 # The path of the data, that of the labels, what the data holds, the model.

@@ -13,6 +13,7 @@ from trajudge.eval.cli import main
 from trajudge.eval.store.inputs import missing_data, recorded_data
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path
 
 
@@ -22,8 +23,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project = tmp_path / "project"
     project.mkdir()
     (tmp_path / "elsewhere").mkdir()
-    few = [run for run, _ in zip(store.read(sample_path()), range(3), strict=False)]
-    store.write(project / "logs", few)
+    runs = [run for run in store.read(sample_path()) if isinstance(run, Trajectory)]
+    store.write(project / "logs", runs[:3])
     monkeypatch.chdir(project)
     assert main(["judge", "--judge", "heuristic", "--data", "logs", "--out", "runs/one"]) == 0
     monkeypatch.chdir(tmp_path / "elsewhere")
