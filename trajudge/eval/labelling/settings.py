@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from trajudge.annotations import queue
+from trajudge.annotations.queue import QUESTIONS, Layout, Question, Role, Stage
 from trajudge.eval.settings import LabelConfig, Runs, Split, TableFormat, TaskIdOption
 from trajudge.util.settings import Argument, Count, Option, Output, Seed, Settings
 
@@ -16,7 +16,7 @@ Strategy = Literal[
     "random", "stratified", "disagreement", "low-confidence", "ppi", "audit", "cascade"
 ]
 Queue = Annotated[Path, Argument("QUEUE", "folder of a queue")]
-StageOption = Annotated[queue.Stage, Option("the labels before, or after, the verdicts were shown")]
+StageOption = Annotated[Stage, Option("the labels before, or after, the verdicts were shown")]
 
 
 class BuildConfig(LabelConfig):
@@ -75,14 +75,14 @@ class BuildConfig(LabelConfig):
         float, Field(gt=0, le=1), Option("hidden checks per drawn trajectory", "SHARE")
     ] = 0.05
     questions: Annotated[
-        tuple[queue.Question, ...],
+        tuple[Question, ...],
         Field(min_length=1),
         Option(
             "what is asked: success, side_effect, repetition, optimality (default: all)",
             "QUESTION",
             several=True,
         ),
-    ] = queue.QUESTIONS
+    ] = QUESTIONS
     informed: Annotated[
         bool,
         Option("after each submission show the verdicts and ask again; kept apart from the label"),
@@ -100,7 +100,7 @@ class PeopleConfig(Settings):
 
     queue: Queue
     add: Annotated[str | None, Option("a new person")] = None
-    role: Annotated[queue.Role, Option("of the new person")] = "annotator"
+    role: Annotated[Role, Option("of the new person")] = "annotator"
 
 
 class LabelImportConfig(Settings):
@@ -132,7 +132,7 @@ class LabelExportConfig(Settings):
     out: Annotated[Path, Output("folder that is written", "DIR")] = Path("labels")
     stage: StageOption = "blind"
     layout: Annotated[
-        queue.Layout,
+        Layout,
         Option(
             "also annotations.csv with the columns of AgentRewardBench, without adjudicated "
             "labels; or the items as tasks to label in Label Studio or Argilla"
