@@ -15,7 +15,7 @@ from tests.tables import mistakes
 from trajudge.annotations import Label
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
-from trajudge.judges.methods.telemetry import read_model
+from trajudge.judges.telemetry import read_model
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
 

@@ -30,11 +30,10 @@ from trajudge.eval.scoring.records import (
 )
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_unequal
-from trajudge.judges.methods.heuristic import declared_infeasible, gives_up
-from trajudge.judges.methods.telemetry import features
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.telemetry_training import folds_of, predicted
+from trajudge.judges.telemetry import features, folds_of, predicted
 from trajudge.stats.intervals import Bools, Floats, Ints, clustered_differences, one_thread
+from trajudge.trajectories.actions import declares_infeasible, gives_up
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
@@ -213,7 +212,8 @@ def claims_success(run: Trajectory) -> bool:
     """Tell whether the agent's own last word is that it succeeded: it gave an answer that neither
     declares the task infeasible nor says that something could not be done."""
     answer = (run.answer or "").strip()
-    return bool(answer) and not gives_up(answer) and not declared_infeasible(run)
+    actions = [step.action for step in run.steps]
+    return bool(answer) and not gives_up(answer) and not declares_infeasible(actions)
 
 
 def at_equal_recall(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.annotations import frame_of, open_labels, parse_labels, policy_note
-from trajudge.eval.analysis.explain import explain, kinds_table
 from trajudge.eval.analysis.mismatches import Mismatch, find_mismatches, write_mismatches
 from trajudge.eval.baselines import (
     read_baselines,
@@ -17,7 +16,6 @@ from trajudge.eval.baselines import (
     transfer_table,
     with_baselines,
 )
-from trajudge.eval.checks import left_out_runs, print_checks
 from trajudge.eval.process import about_process, fault_scores, question_of
 from trajudge.eval.ranks import (
     rank_judges,
@@ -62,7 +60,6 @@ from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.table import JudgmentTable
 from trajudge.eval.store.task_goals import task_units
 from trajudge.eval.submission import write_submission
-from trajudge.judges.calls.handle import single_model
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.files import refuse_repeated
@@ -78,6 +75,8 @@ def report(config: ScoreConfig) -> int:
     if config.checks:
         if not config.runs:
             raise UserError("--checks: give the folder of a run")
+        from trajudge.eval.checks import print_checks  # noqa: PLC0415 - imports every judge
+
         may = print_checks(config.runs, config.annotations, as_json=config.json_output)
         return OK if may else FAILURES
     if not config.runs and config.judgments is None:
@@ -107,6 +106,8 @@ def report(config: ScoreConfig) -> int:
 
 def _rank(config: ScoreConfig) -> int:
     """Rank the judges of the runs that may be compared; the exit code is 1 where one may not."""
+    from trajudge.eval.checks import left_out_runs  # noqa: PLC0415 - imports every judge
+
     refuse_repeated(config.runs)
     left_out = left_out_runs(config.runs, other_labels=config.annotations is not None)
     kept = tuple(run for run in config.runs if run not in left_out)
@@ -416,7 +417,12 @@ def _mismatches(config: ScoreConfig, source: Source, save: Callable[..., None]) 
     save(write)
     if not config.explain:
         return []
-    found[:] = explain(cases, single_model(config.explain, config.calls))
+    from trajudge.eval.analysis.explain import (  # noqa: PLC0415 - nothing else asks a model
+        explain,
+        kinds_table,
+    )
+
+    found[:] = explain(cases, config.explain, config.calls)
     reasons = [e.reason for case in found if (e := case.explanation) and e.kind is None]
     if reasons:
         sys.stderr.write(

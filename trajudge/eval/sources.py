@@ -40,8 +40,8 @@ from trajudge.eval.store.table import (
     read_run_judgments,
 )
 from trajudge.eval.store.task_goals import Task, read_goals
-from trajudge.judges.calls.handle import guesses, recorded_windows
 from trajudge.judges.model import Judgment
+from trajudge.judges.models import guesses, recorded_windows
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.files import refuse_repeated

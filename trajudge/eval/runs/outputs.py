@@ -21,8 +21,8 @@ from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import COST, writing
 from trajudge.eval.store.table import STATUS_CODE, JudgmentTable
 from trajudge.eval.store.task_goals import read_goals
-from trajudge.judges.calls.handle import guesses
 from trajudge.judges.model import Judgment, Status
+from trajudge.judges.models import guesses
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.util.tables import WARNINGS, first_warnings, folded, screen_width
