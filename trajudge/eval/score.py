@@ -10,10 +10,12 @@ from typing import Any
 from trajudge.annotations import frame_of, open_labels, parse_labels, policy_note
 from trajudge.eval.analysis.mismatches import Mismatch, find_mismatches, write_mismatches
 from trajudge.eval.baselines import (
-    read_baselines,
+    read_runs_of,
     transfer_scores,
     transfer_screen,
     transfer_table,
+    trivial_baselines,
+    truth_of,
     with_baselines,
 )
 from trajudge.eval.process import about_process, fault_scores, question_of
@@ -43,21 +45,24 @@ from trajudge.eval.reporting.tables import (
     with_notes,
 )
 from trajudge.eval.scoring.comparison import mixed_versions
-from trajudge.eval.scoring.compute import by_judge, metric_scores, score
+from trajudge.eval.scoring.compute import metric_scores, score
 from trajudge.eval.scoring.observations import (
-    Observations,
-    Predictions,
-    ReferenceLabels,
     included,
     without_training,
 )
 from trajudge.eval.scoring.records import LabelName, Missing, Score, ScoreReport
 from trajudge.eval.settings import ScoreConfig
-from trajudge.eval.sources import Source, combine, policy_name, read_runs, unmatched_labels_message
+from trajudge.eval.sources import (
+    Source,
+    combine,
+    observed_verdicts,
+    policy_name,
+    read_runs,
+    unmatched_labels_message,
+)
 from trajudge.eval.store.inputs import open_recorded
-from trajudge.eval.store.labels import LabelColumns, RewardColumns, refuse_conflicts
+from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.table import JudgmentTable
 from trajudge.eval.store.task_goals import task_units
 from trajudge.eval.submission import write_submission
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
@@ -226,24 +231,19 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
 def add_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:
     """Add the trivial baselines where there are labels. Raises UserError for trajectories that
     cannot be read where they are asked for; else a note says so."""
-    question = asked_question(source, config)
-    if all(getattr(label, question) is None for label in source.labels.values()):
+    question, wanted = asked_question(source, config), config.baselines == "on"
+    keys = truth_of(source.labels, question).keys() & set(source.judgments.keys)
+    if not keys:
         return scores
-    wanted = config.baselines == "on"
     try:
-        baselines = read_baselines(
-            config.data or recorded_data(source, config),
-            source.labels,
-            source.judgments.keys,
-            question=question,
-            seed=config.seed,
-            is_asked_for=wanted,
-        )
+        specs = config.data or recorded_data(source, config)
+        runs = read_runs_of(specs, keys, is_asked_for=wanted)
     except UserError as error:
         if wanted:
             raise
         sys.stderr.write(f"note: no trivial baselines: {one_line(str(error))}\n")
         return scores
+    baselines = trivial_baselines(runs, source.labels, question=question, seed=config.seed)
     for note in baselines.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
     observed = observed_verdicts(source, scores.missing, question)
@@ -254,21 +254,6 @@ def recorded_data(source: Source, config: ScoreConfig) -> list[str]:
     """Name the runs' data, and published judgments as the text of the trajectories they hold."""
     published = [f"agentrewardbench-text:{config.judgments}"] if config.judgments else []
     return [*source.data, *published]
-
-
-def observed_verdicts(
-    source: Source, missing: Missing, question: LabelName = "success"
-) -> dict[str, Observations]:
-    """Observe each judge's verdicts, judges by name."""
-    columns = JudgmentTable.of(without_training(source.judgments, source.training))
-    labels, rewards = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
-    reference = ReferenceLabels.of(columns.keys, labels, rewards)
-    return {
-        judge: Predictions.of(columns.at(mine), reference, reference.judged[mine]).observe(
-            question, missing
-        )
-        for judge, mine in by_judge(columns)
-    }
 
 
 def missing_of(config: ScoreConfig, protocols: set[str]) -> Missing:

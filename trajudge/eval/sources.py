@@ -12,11 +12,17 @@ from typing import Any, NamedTuple
 
 from trajudge.annotations import KINDS, Labels, store
 from trajudge.annotations.model import SampleFrame
-from trajudge.eval.scoring.compute import repeated_note
-from trajudge.eval.scoring.observations import trained_on
-from trajudge.eval.scoring.records import UnattributedCost, UnfinishedRun
+from trajudge.eval.scoring.compute import by_judge, repeated_note
+from trajudge.eval.scoring.observations import (
+    Observations,
+    Predictions,
+    ReferenceLabels,
+    trained_on,
+    without_training,
+)
+from trajudge.eval.scoring.records import LabelName, Missing, UnattributedCost, UnfinishedRun
 from trajudge.eval.scoring.usage import paid_in_all, unattributed_cost
-from trajudge.eval.store.labels import LabelColumns
+from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.store.run_folder import (
     CALLS,
@@ -104,6 +110,21 @@ class Source:
         if not len(self.judgments):
             raise UserError(f"--split {split}: none of its {len(kept)} trajectories was judged")
         self.rewards = {key: r for key, r in self.rewards.items() if key in self.labels}
+
+
+def observed_verdicts(
+    source: Source, missing: Missing, question: LabelName = "success"
+) -> dict[str, Observations]:
+    """Observe each judge's verdicts, judges by name; what one was trained on is left out."""
+    judgments = without_training(source.judgments, source.training)
+    labels, rewards = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
+    reference = ReferenceLabels.of(judgments.keys, labels, rewards)
+    return {
+        judge: Predictions.of(judgments.at(mine), reference, reference.judged[mine]).observe(
+            question, missing
+        )
+        for judge, mine in by_judge(judgments)
+    }
 
 
 def read_run(folder: Path) -> Source:

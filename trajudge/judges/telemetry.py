@@ -47,34 +47,29 @@ def features(trajectory: Trajectory) -> list[float]:
     """Compute one number for every name of ``FEATURES``; NaN where the run does not record it.
     Counts and seconds as the logarithm of 1 + x."""
     actions = [step.action.strip() for step in trajectory.steps if step.action]
-    kinds = Counter(_kind(action) for action in actions)
-    count = max(1, len(actions))
-    last = _kind(actions[-1]) if actions else ""
+    kinds = _kinds(actions)
+    counted, count, last = Counter(kinds), max(1, len(actions)), "".join(kinds[-1:])
+    recorded = [trajectory.telemetry.get(name, nan) for name in _TELEMETRY.values()]
     message = message_to_user(actions[-1]) if actions else None
     truncated = trajectory.truncated
     return [
         log1p(len(actions)),
         nan if truncated is None else float(truncated),
         trajectory.telemetry.get("error", nan),
-        *[_told(trajectory, name) for name in _TELEMETRY.values()],
+        *[log1p(value) if value >= 0 else nan for value in recorded],
         len(set(actions)) / count,
         log1p(_longest_repeat(actions)),
-        float(len(kinds)),
-        *[kinds[kind] / count for kind in _KINDS],
+        float(len(counted)),
+        *[counted[kind] / count for kind in _KINDS],
         float(last in _MESSAGES),
         float(last == _INFEASIBLE),
         log1p(len(message or "")),
     ]
 
 
-def _kind(action: str) -> str:
-    match = _NAME.match(action)
-    return match[1] if match else ""
-
-
-def _told(trajectory: Trajectory, name: str) -> float:
-    value = trajectory.telemetry.get(name, nan)
-    return log1p(value) if value >= 0 else nan
+def _kinds(actions: Sequence[str]) -> list[str]:
+    """Return the names of the functions that the actions call, "" where one calls none."""
+    return [match[1] if (match := _NAME.match(action)) else "" for action in actions]
 
 
 def _longest_repeat(actions: Sequence[str]) -> int:
@@ -93,7 +88,7 @@ def ended_by_environment(trajectory: Trajectory) -> bool:
     return (
         trajectory.truncated is False
         and bool(actions)
-        and _kind(actions[-1]) not in (*_MESSAGES, _INFEASIBLE)
+        and _kinds(actions[-1:])[0] not in (*_MESSAGES, _INFEASIBLE)
     )
 
 

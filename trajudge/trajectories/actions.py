@@ -64,7 +64,7 @@ def gives_up(answer: str) -> bool:
 
 def declares_infeasible(actions: Sequence[str | None]) -> bool:
     """Return True if the last action declares that the task cannot be done."""
-    last = next((action for action in reversed(actions) if action), "")
+    last = next(filter(None, reversed(actions)), "")
     return last.strip().startswith("report_infeasible(")
 
 
