@@ -23,7 +23,15 @@ from trajudge.annotations.model import Label, Role
 from trajudge.annotations.published import PublishedVerdict
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
 from trajudge.util.errors import UserError
-from trajudge.util.files import DataFolder, UnsafeFile, read_regular, text_of, utf8, write_bytes
+from trajudge.util.files import (
+    DataFolder,
+    UnsafeFile,
+    open_regular,
+    read_regular,
+    text_of,
+    utf8,
+    write_bytes,
+)
 from trajudge.util.terminal import listed
 
 Split = Literal["dev", "test"]
@@ -59,8 +67,17 @@ _SPLIT_COLUMNS = ("task_id", "benchmark", "split")
 
 
 def detect(path: Path) -> bool:
-    """Tell whether ``path`` is, or is a folder with, an ``annotations.csv``."""
-    return path.suffix == ".csv" or (path / _ANNOTATIONS).is_file()
+    """Return True for an ``annotations.csv``, its folder, and a CSV file with its columns."""
+    if path.name == _ANNOTATIONS or (path / _ANNOTATIONS).is_file():
+        return True
+    if path.suffix != ".csv":
+        return False
+    try:
+        with open_regular(path) as file:
+            head = file.readline(1000).decode("utf-8-sig", "replace")
+    except OSError:
+        return False
+    return {"annotator_name", "trajectory_success"} <= {name.strip() for name in head.split(",")}
 
 
 def load(path: Path | None = None) -> list[Label]:
