@@ -114,7 +114,8 @@ def _rank(config: ScoreConfig) -> int:
     from trajudge.eval.checks import left_out_runs  # noqa: PLC0415 - imports every judge
 
     refuse_repeated(config.runs)
-    left_out = left_out_runs(config.runs, other_labels=config.annotations is not None)
+    folders = [run for run in config.runs if not run.is_file()]  # a table has no manifest
+    left_out = left_out_runs(folders, other_labels=config.annotations is not None)
     kept = tuple(run for run in config.runs if run not in left_out)
     if left_out and not (kept or config.judgments):
         raise UserError(f"no run may be compared: {'; '.join(left_out.values())}")
