@@ -12,11 +12,13 @@ from random import Random
 
 import pytest
 
+from tests.commands import score as score_main
 from tests.eval.cases import failed, key, label, said
 from tests.eval.judge_command import run
 from tests.screens import on_one_line
 from trajudge.eval.reporting.results import results_csv
 from trajudge.eval.reporting.summary import summary
+from trajudge.eval.reporting.tables import plain
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.judges.model import Judgment, Status
@@ -153,3 +155,37 @@ def test_the_sentence_of_the_sample_is_what_its_files_hold(
     right = sum(bool(labels[place]) for place in accepted)
     assert (found["precision_hits"], found["precision_trials"]) == (str(right), str(len(accepted)))
     assert found["recall_trials"] == str(sum(map(bool, labels.values())))
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_the_screen_in_the_docs_is_what_score_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert run("--judge", "heuristic") == 0
+    capsys.readouterr()
+    assert score_main(["run"]) == 0
+    page = (Path(__file__).parents[3] / "docs" / "statistics.md").read_text()
+    (shown,) = re.findall(r"```text\n(heuristic on .*?)```", page, re.DOTALL)
+    assert capsys.readouterr().out == shown
+
+
+def test_where_every_judgment_failed_no_rate_is_printed() -> None:
+    labels = {key(n): label(n, n % 2 == 0) for n in range(40)}
+    judgments = [failed(n, Status.REFUSED) for n in range(40)]
+    scored = score(judgments, labels, rewards=dict.fromkeys(labels, 1.0))
+    screen = summary(scored, width=100)
+    assert "Every judgment of judge failed: no rate is known" in screen
+    assert not re.search(r"\d\.\d", screen)
+    tables = plain(scored).partition("Usage and cost")[0]
+    for text in (tables, results_csv(scored)):
+        for line in text.splitlines():
+            if re.match(r"judge,judge,|\S+ +judge ", line) and "refused" not in line:
+                assert not re.search(r"\d\.\d", line), line
+    assert scored.success_rates[0].judge_rate is None
+    assert scored.against_baseline == ()
+    both = score(
+        [*judgments, *(said(n, n < 20, judge="other") for n in range(40))], labels, rewards={}
+    )
+    assert all(one.difference is None for one in both.comparison.differences)
+    assert [one.judge for one in both.estimated_rates if one.judge == "judge"] == []

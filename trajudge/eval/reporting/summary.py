@@ -13,6 +13,7 @@ from trajudge.eval.reporting.sentences import (
     baseline_rows,
     benchmark_name,
     cost_sentence,
+    failed_judges,
     finding,
     is_labelled,
     ordered_judges,
@@ -139,7 +140,10 @@ def _faults(scores: ScoreReport, width: int, full: str) -> list[str]:
 
 
 def _label(scores: ScoreReport) -> LabelName | None:
-    """Success, or the first label that experts gave, None without labels."""
+    """Success, or the first label that experts gave; None without labels, and where every judgment
+    failed: then nothing is known of a judge."""
+    if {*failed_judges(scores)} == {*ordered_judges(scores)}:
+        return None
     labelled = {s.label for s in scores.scores if is_labelled(s)}
     return next((label for label in LABELS if label in labelled), None)
 
