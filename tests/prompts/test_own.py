@@ -11,6 +11,7 @@ import pytest
 
 from tests.commands import command
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run
+from trajudge.app.judgments.settings import NotRebuilt, remake
 from trajudge.eval.runs.plan import plan_runs
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.run_folder import read_manifest
@@ -198,6 +199,13 @@ def test_a_run_holds_its_prompt_and_refuses_another(
     capsys.readouterr()
     assert judge(words) == 0
     assert "2 from before" in capsys.readouterr().err
+    with pytest.raises(NotRebuilt, match="a template that a manifest holds is not run"):
+        remake(manifest)
+    reparse = [str(tmp_path / "run"), "--out", str(tmp_path / "again")]
+    assert command("run reparse")(reparse) == 2
+    assert "name it with --prompt" in capsys.readouterr().err
+    assert command("run reparse")([*reparse, "--prompt", str(path)]) == 0
+    capsys.readouterr()
     (tmp_path / "system.jinja").write_text("Judge well.")
     assert judge(words) == 2
     assert "the prompts have changed since" in capsys.readouterr().err

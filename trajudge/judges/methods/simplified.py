@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from trajudge.judges.model import Message, Model, Part, Picture, Text, Verdict
 from trajudge.judges.prompting import (
@@ -246,6 +246,15 @@ class SimplifiedOptions(Record):
             if self.frames > 1:
                 changed["screenshots"] = (Shown(which="spread", count=self.frames),)
         return needed.model_copy(update=changed)
+
+    @field_validator("prompt", mode="before")
+    @classmethod
+    def _named_by_the_user(cls, value: object) -> object:
+        """Refuse a template that the manifest of a run holds: code is run when the user names its
+        file."""
+        if isinstance(value, Mapping):
+            raise ValueError("a template that a manifest holds is not run: name it with --prompt")
+        return value
 
     @model_validator(mode="after")
     def _published_form(self) -> SimplifiedOptions:
