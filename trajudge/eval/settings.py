@@ -18,7 +18,7 @@ TaskId = Literal["recorded", "goal"]
 
 Runs = Annotated[
     tuple[Path, ...],
-    Argument("RUN", "folder of a run, or a table of judgments as Run.to_frame() makes it"),
+    Argument("RUN", "folder of a run, or a table of judgments"),
 ]
 
 TaskIdOption = Annotated[
