@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from trajudge.eval.runs.plan import ReadyJudge, ready_judge
 from trajudge.eval.store.manifest import code_version
-from trajudge.judges.engine import BudgetSpent
+from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.judges.registry import find_judge
@@ -23,7 +23,8 @@ from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.judges.engine import Engines, Payments
+    from trajudge.judges.engine.budget import Payments
+    from trajudge.judges.engine.engine import Engines
 
 
 class _EveryRequest:

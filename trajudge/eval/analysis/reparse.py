@@ -13,7 +13,7 @@ from trajudge.eval.store.inputs import open_recorded, open_spec, recorded_data
 from trajudge.eval.store.run_folder import JUDGMENTS, copy_run, read_manifest, write_judgments
 from trajudge.eval.store.settings import ReparseConfig
 from trajudge.judges.calls.handle import cache_path
-from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import Cache
 from trajudge.judges.judging import NotRecorded, ReplayClient, ReplyOf, judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Reply, Status
 from trajudge.judges.registry import judge_of_id, make_judge, needs_of

@@ -45,17 +45,10 @@ from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.adapters.base import Adapter, AdapterResponse, MarksPrompts
 from trajudge.judges.adapters.errors import causes
 from trajudge.judges.calls.handle import ModelHandle
-from trajudge.judges.engine import (
-    Budget,
-    BudgetSpent,
-    Engine,
-    EngineReply,
-    Engines,
-    Estimate,
-    Limiter,
-    Payments,
-    Retry,
-)
+from trajudge.judges.engine.budget import Budget, BudgetSpent, Estimate, Payments
+from trajudge.judges.engine.engine import Engine, EngineReply, Engines
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.model import Judge, Judgment, Request, Usage
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.tokens import counting_for, encoding_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from pydantic import Field, JsonValue
@@ -20,12 +20,14 @@ from trajudge.eval.store.run_folder import (
     relative_folder,
     write_manifest,
 )
-from trajudge.judges.engine.cache import SentCall, SentCalls
 from trajudge.judges.models import ContextWindow, KnownPrice
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder
 from trajudge.util.terminal import count_of
+
+if TYPE_CHECKING:
+    from trajudge.judges.engine.cache import SentCall, SentCalls
 
 # Whose version decides what is on the wire.
 _LIBRARIES = {
