@@ -165,11 +165,11 @@ def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_ag
     capsys.readouterr()
     assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
-    assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("undecided")
+    assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("Undecided")
     assert not (out / "decision.json").exists()
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys, True))
     assert accept(["--recertify", str(out), "--annotations", spec]) == 0
-    assert "certified" in capsys.readouterr().out
+    assert "Certified" in capsys.readouterr().out
     made = read_decision(out)
     assert made.binding is not None
     assert made.recertified is not None
@@ -201,8 +201,8 @@ def test_an_agent_that_misses_the_target_leaves_no_choice(
     spec = write_labels(tmp_path / "labels.jsonl", labels)
     assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
-    assert "below the target" in printed
-    assert "nothing was bet on 1 unsure label" in printed
+    assert "Below the target" in printed
+    assert "Nothing was bet on 1 unsure label" in printed
     words = ["--decision", str(out), "--run", str(accepted / "new"), "--out", str(tmp_path / "no")]
     assert accept(words) == 2
     assert "no judge qualified" in capsys.readouterr().err

@@ -45,7 +45,7 @@ def test_a_good_judge_is_chosen_and_everything_is_written(
     out = tmp_path / "out"
     assert select(good, poor, "--target-precision", 0.8, "--out", out) == 0
     printed = capsys.readouterr().out
-    assert "Decision: filter with good at threshold 1." in printed
+    assert "Filter with good at threshold 1: 60 of the 62 runs" in printed
     assert f"written to {out}" in " ".join(printed.split())
     assert select(good, poor, "--target-precision", 0.8, "--out", out, "--full") == 0
     shown, written = capsys.readouterr().out, (out / "decision.txt").read_text()
@@ -138,7 +138,7 @@ def test_nobody_qualifies_gives_exit_code_one(
 ) -> None:
     poor = make_run(tmp_path / "poor", "poor", wrong=40)
     assert select(poor, "--target-precision", 0.9, "--out", tmp_path / "out") == 1
-    assert "Decision: no judge qualifies." in capsys.readouterr().out
+    assert "No judge is shown to meet the target, at least 90.0 %" in capsys.readouterr().out
 
 
 def test_panels_cascades_thresholds_and_prices_reach_the_plan(tmp_path: Path) -> None:

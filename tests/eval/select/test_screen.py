@@ -24,7 +24,7 @@ def test_the_chosen_judge_leads_the_table(width: int) -> None:
     success, accepted = stacked((60, 2, 0), (190, 120, 0), (150, 10, 0))
     found = decide(plan((1.0,), (1.0,), (1.0,)), evidence(success, accepted))
     lines = one_screen(screen(found, rest=REST, width=width), width)
-    assert lines[0] == "Decision: filter with judge 3 at threshold 1."
+    assert lines[0].startswith("Filter with judge 3 at threshold 1: 150 of the 160 runs")
     head = next(n for n, line in enumerate(lines) if line.startswith("candidate "))
     assert [line.split()[1] for line in lines[head + 1 : head + 4]] == ["3", "1", "2"]
     assert "93.8 [" in lines[head + 1]
@@ -41,9 +41,8 @@ def of_many() -> Decision:
 @pytest.mark.slow
 def test_many_candidates_and_benchmarks_take_one_screen(width: int) -> None:
     lines = one_screen(screen(of_many(), rest=REST, width=width), width)
-    assert any("more benchmarks: --full" in line for line in lines)
-    assert any(line.startswith("and ") and line.endswith(" more: --full") for line in lines)
-    assert sum(", worst" in line for line in lines) == 1
+    assert "and 35 more candidates: --full" in lines
+    assert any(line.startswith("and ") and "benchmarks" in line for line in lines)
 
 
 @narrow
@@ -64,7 +63,7 @@ def test_the_published_judgments_take_one_screen(
     lines = one_screen(shown, width)
     assert " … " not in shown, "a sentence is cut"
     assert not re.search(r"(?<![.\d])\d{4,}", shown.rpartition("All candidates")[0]), shown
-    assert lines[0].startswith("Decision: ")
+    assert lines[0].startswith("No judge is shown to meet the target, at least 80.0 %")
     assert any(line.startswith("webjudge") for line in lines)
     assert "decision.txt" in lines[-1]
-    assert max(map(len, Path("out/decision.txt").read_text().splitlines())) > width
+    assert max(map(len, Path("out/decision.txt").read_text().splitlines())) <= 110
