@@ -138,7 +138,7 @@ def test_nobody_qualifies_gives_exit_code_one(
 ) -> None:
     poor = make_run(tmp_path / "poor", "poor", wrong=40)
     assert select(poor, "--target-precision", 0.9, "--out", tmp_path / "out") == 1
-    assert "No judge is shown to meet the target, at least 90.0 %" in capsys.readouterr().out
+    assert "No judge is shown to meet the target: at least 90.0 %" in capsys.readouterr().out
 
 
 def test_panels_cascades_thresholds_and_prices_reach_the_plan(tmp_path: Path) -> None:

@@ -87,17 +87,25 @@ def lower_limit(labels: ArrayLike, weights: ArrayLike, alpha: float) -> float:
 
 
 def labels_to_plan(
-    target: float, truth: float, alpha: float, rng: np.random.Generator, power: float = _POWER
+    target: float,
+    truth: float,
+    alpha: float,
+    rng: np.random.Generator,
+    *,
+    power: float = _POWER,
+    weights: ArrayLike = 1.0,
 ) -> int | None:
-    """Count how many labels of equal weight decide with probability ``power``, were the rate
-    ``truth``; None where none of 4000 does. From 2000 simulated sequences, read as labels come."""
+    """Count how many labels of these ``weights``, over and over, decide with probability ``power``,
+    were the rate ``truth``; None where none of 4000 does. From 2000 simulated sequences, read as
+    labels come."""
+    stakes = np.resize(weights, _MOST_LABELS)
     above = truth > target
     size = 250
     while size <= _MOST_LABELS and truth != target:
         drawn = rng.random((_WORLDS, size)) < truth
         decided = np.zeros(size)
         for part in np.array_split(drawn, 20):
-            path = np.maximum.accumulate(wealth(part, 1.0, target, above=above), axis=1)
+            path = np.maximum.accumulate(wealth(part, stakes[:size], target, above=above), axis=1)
             decided += (path >= 1 / alpha).sum(axis=0)
         enough = decided >= power * _WORLDS
         if enough.any():
@@ -395,7 +403,12 @@ def _advice(made: Recertification, outcome: RecertificationResult) -> list[str]:
     truth = outcome.hits / sure if sure else None
     rng = np.random.default_rng(made.seed)
     alpha = 1 - plan.confidence
-    needed = None if truth is None else labels_to_plan(plan.target.rate, truth, alpha, rng)
+    weights = [run.weight for run in made.runs]
+    needed = (
+        None
+        if truth is None
+        else labels_to_plan(plan.target.rate, truth, alpha, rng, weights=weights)
+    )
     more = None if needed is None else max(needed - sure, 1)
     if sure == 0:
         lines = []

@@ -152,7 +152,7 @@ def _finding(decision: Decision) -> list[str]:
             lines += _other_scope(plan, leader)
     else:
         lines = [
-            f"No judge is shown to meet the target, {_target(plan)}. The nearest is "
+            f"No judge is shown to meet the target: {_target(plan)}. The nearest is "
             f"{leader.name}: {_acts(plan, leader)}.",
             *_advice(decision),
         ]
