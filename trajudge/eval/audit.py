@@ -358,7 +358,7 @@ def _source(config: AuditConfig) -> Source:
         sources.append(read_published_folder(config.judgments, with_labels=with_labels))
     whole = combine(sources)
     if config.annotations:
-        whole.labels = open_labels(config.annotations)
+        whole.labels = open_labels(config.annotations, keys=whole.judgments.keys)
     else:
         refuse_conflicts((source.name, source.labels) for source in sources)
     if config.split != "all":

@@ -147,11 +147,13 @@ def read_sources(config: ScoreConfig) -> Source:
     for note in combined.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
     if config.annotations:
-        combined.labels, frame = open_labels(config.annotations), frame_of(config.annotations)
+        keys = combined.judgments.keys
+        combined.labels = open_labels(config.annotations, keys=keys)
+        frame = frame_of(config.annotations)
         combined.frames = set() if frame is None else {frame}
         named = parse_labels(config.annotations)
         combined.policies = {f"{named.kind}/{named.policy}"} if named.policy else set()
-        if note := policy_note(config.annotations):
+        if note := policy_note(config.annotations, keys):
             sys.stderr.write(f"note: {one_line(note)}\n")
     if len(combined.policies) > 1:
         raise UserError(

@@ -16,7 +16,17 @@ SuiteName = Literal["core", "all"]
 SOURCES = 150  # runs that are changed at most
 
 _ASKED = Only(
-    *("judge", "model", "data", "annotations", "labels_by", "samples", "retry_failed"),
+    *(
+        "judge",
+        "model",
+        "data",
+        "annotations",
+        "columns",
+        "words",
+        "labels_by",
+        "samples",
+        "retry_failed",
+    ),
     *(one.name for kind in (JudgeConfig, CallConfig) for one in options_of(kind)),
 )
 
@@ -111,7 +121,9 @@ class PerturbConfig(Settings):
       trajudge data perturb --list
     """
 
-    source: Annotated[DataConfig, Only("data", "annotations", "labels_by")] = DataConfig()
+    source: Annotated[DataConfig, Only("data", "annotations", "columns", "words", "labels_by")] = (
+        DataConfig()
+    )
     perturbation: Annotated[
         tuple[str, ...],
         Option("one of the catalogue, or two as A+B; may be repeated (default: all)"),

@@ -270,7 +270,7 @@ def check_sample(folder: Path, annotations: str) -> tuple[bool, str]:
     Raises UserError for a sample or labels that cannot be read.
     """
     made = read_sample(folder)
-    outcome = check(made, open_labels(annotations))
+    outcome = check(made, open_labels(annotations, keys=[run.key for run in made.runs]))
     if outcome.verdict != "undecided":
         save_bytes(folder / JSON_FILE, new_decision(made, outcome).to_json().encode())
     return outcome.verdict == "certified", outcome_text(made, outcome, folder)

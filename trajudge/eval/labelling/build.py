@@ -191,7 +191,9 @@ def _plan(
     ``accepted`` (N, C): what each candidate accepts, whose precisions the design is for instead of
     the judges'. Raises UserError for labels that cannot be used.
     """
-    pilot: Labels = open_labels(config.annotations) if config.annotations is not None else {}
+    pilot: Labels = (
+        open_labels(config.annotations, keys=frame.keys) if config.annotations is not None else {}
+    )
     probability = frame.probability(pilot)
     known = frame.evidence(probability)
     aim = known if accepted is None else replace(known, accepted=accepted)
@@ -301,7 +303,7 @@ def _gold(config: BuildConfig, frame: Frame, drawn: Ints) -> dict[Any, Label]:
             f"--gold-share {config.gold_share:g}: gives no hidden check for {len(drawn):,} drawn "
             "trajectories: raise it, or leave out --gold"
         )
-    labels = open_labels(config.gold, "--gold")
+    labels = open_labels(config.gold, "--gold", frame.keys)
     known = {key for key, label in labels.items() if label.success is not None}
     if not config.data:  # the runs' data shows what was judged; other data may hold more
         known &= set(frame.keys)

@@ -139,7 +139,8 @@ def select(config: SelectConfig) -> tuple[Decision, Path]:
     elif config.robustness:
         raise UserError("--robustness: name who attacks with --threat agent, page or both")
     # Nothing above this line has seen a label.
-    labels = read_all_labels(config.runs, config.judgments, config.annotations)
+    keys = (judgment.key for judgment in frozen.inputs.judgments)
+    labels = read_all_labels(config.runs, config.judgments, config.annotations, keys)
     goals = {task: goal for run in config.runs for task, goal in read_goals(run).items()}
 
     def decided() -> Decision:

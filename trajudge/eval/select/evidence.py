@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -134,12 +134,16 @@ def _configuration(
 
 
 def read_all_labels(
-    runs: Sequence[Path], published: Path | None, annotations: str | None
+    runs: Sequence[Path],
+    published: Path | None,
+    annotations: str | None,
+    keys: Iterable[TrajectoryKey],
 ) -> Labels:
-    """Read the expert labels that belong to them: the named ones, or else those of each source.
+    """Read the expert labels that belong to them: the named ones, a table joined to ``keys``, or
+    else those of each source.
     Raises UserError where these differ."""
     if annotations:
-        return open_labels(annotations)
+        return open_labels(annotations, keys=keys)
     named = [(str(run), read_labels(run)) for run in runs]
     if published is not None:
         beside = agentrewardbench.detect(published)

@@ -21,7 +21,7 @@ from trajudge.annotations import (
     settled_labels,
     store,
 )
-from trajudge.annotations.sources import agentrewardbench
+from trajudge.annotations.sources import agentrewardbench, table
 from trajudge.eval.store.labels import StoredAnnotations, read_label_columns
 from trajudge.eval.store.run_folder import LABELS
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
@@ -64,7 +64,7 @@ class DataSource(NamedTuple):
     """``spec`` names the trajectories; ``labels`` names where the annotations came from, None if
     there are none; ``note`` is a sentence for the user where the choice was ours. ``trajectories``
     are those in memory, whose ``spec`` is their digest; None: ``spec`` opens files. ``goals`` are
-    those of ``--goals``."""
+    those of ``--goals``; ``read_keys`` what was read for the labels already."""
 
     spec: str
     labels: str | None
@@ -72,6 +72,7 @@ class DataSource(NamedTuple):
     note: str = ""
     trajectories: tuple[Trajectory, ...] | None = None
     goals: GoalsFile | None = None
+    read_keys: DataIndex | None = None
 
     def read(self, want: Want = accept_all, needs: Needs | None = None) -> Loaded:
         """Read the wanted trajectories, in their order. Raises UserError as ``open_source``."""
@@ -82,6 +83,8 @@ class DataSource(NamedTuple):
     def read_index(self) -> DataIndex:
         """Read the keys of all trajectories; a trajectory is passed over where its key is in its
         path or its line begins with it. Raises UserError as ``read``."""
+        if self.read_keys is not None:
+            return self.read_keys
         found = KeyColumnsBuilder()
 
         def note(key: TrajectoryKey) -> bool:
@@ -123,7 +126,7 @@ def in_memory(
     """
     kept = tuple(trajectories)
     annotations = labels_by(annotations, by)
-    opened = open_annotations(annotations) if annotations else []
+    opened = open_annotations(annotations, [one.key for one in kept]) if annotations else []
     return DataSource(MEMORY + digest(kept), annotations, tuple(opened), trajectories=kept)
 
 
@@ -168,7 +171,13 @@ def find_source(
     if by is not None and labels is None:
         raise UserError(f"--labels-by {by}: the data has no labels: name them with --annotations")
     labels = labels_by(labels, by)
-    opened = _open_labels(labels) if labels else ()
+    source = DataSource(join_goals(data, goals), None, ())
+    if goals:
+        source = source._replace(goals=read_goals(goals))
+    if labels and labels != SAMPLE and parse_labels(labels).kind == table.KIND:
+        source = source._replace(read_keys=source.read_index())
+    keys = None if source.read_keys is None else source.read_keys.keys
+    opened = _open_labels(labels, keys) if labels else ()
     if labels and not annotations and _is_above(labels, place):
         told = f"expert labels: {labels}, above the data: name others with --annotations KIND:PATH"
         note = "; ".join(filter(None, [note, told]))
@@ -179,18 +188,13 @@ def find_source(
     if labels and labels != SAMPLE and (named := parse_labels(labels)).policy and opened:
         # The manifest says which policy it was, also where it is the default.
         labels = str(named)
-        note = "; ".join(filter(None, [note, policy_note(labels)]))
+        note = "; ".join(filter(None, [note, policy_note(labels, keys)]))
     if labels and labels.startswith(agentrewardbench.KIND) and not _has_splits(opened):
         opened = agentrewardbench.with_packaged_splits([*opened])
         if not _has_splits(opened):
             note = "; ".join(filter(None, [note, NO_SPLITS]))
-    return DataSource(
-        join_goals(data, goals),
-        SAMPLE if is_sample and not annotations else labels,
-        opened,
-        note,
-        goals=read_goals(goals) if goals else None,
-    )
+    labels = SAMPLE if is_sample and not annotations else labels
+    return source._replace(labels=labels, annotations=opened, note=note)
 
 
 def _is_above(labels: str, data: str) -> bool:
@@ -201,15 +205,16 @@ def _is_above(labels: str, data: str) -> bool:
     return file.parent.resolve() != (place if place.is_dir() else place.parent).resolve()
 
 
-def _open_labels(spec: str) -> Sequence[Label]:
-    """Open annotations; those in files of our format stay there where all of them are labels."""
+def _open_labels(spec: str, keys: KeyColumns | None) -> Sequence[Label]:
+    """Open annotations; those in files of our format stay there where all of them are labels, and a
+    table is joined to ``keys``."""
     if spec != SAMPLE:
         named = parse_labels(spec)
         if named.kind == store.KIND and named.path is not None and store.detect(named.path):
             labels = read_label_columns(named.path)
             if labels is not None and labels.are_all:
                 return StoredAnnotations(labels)
-    return tuple(open_annotations(spec))
+    return tuple(open_annotations(spec, keys))
 
 
 def _has_splits(annotations: Iterable[Label]) -> bool:
