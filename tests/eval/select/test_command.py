@@ -304,3 +304,15 @@ def test_the_published_judges_of_the_benchmark(
     assert found.transport is not None
     assert not found.transport.allowed
     assert "Not transferable to another benchmark" in capsys.readouterr().out
+
+
+def test_judged_runs_without_a_label_are_counted_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out = make_run(tmp_path / "run"), tmp_path / "out"
+    write_labels(run, [label(n, n % 2 == 0, split="test") for n in range(100)])
+    assert select(run, "--target-precision", 0.8, "--out", out) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "20 judged trajectories without a label: only the share accepted counts them" in printed
+    assert read_decision(out).unlabelled == 20
+    assert read_decision(out).trajectories == 100

@@ -110,15 +110,15 @@ def screen(decision: Decision, *, rest: str, width: int | None = None) -> str:
 def _benchmark_rows(finding: CandidateResult, most: int) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return a row for each benchmark whose limit is within 60 points of its rate, at most
     ``most``, the lowest first; and a line on the others."""
-    told = [part for part in finding.by_benchmark if not _says_little(part.rate)]
-    told.sort(key=lambda part: (part.rate.low or 0.0, part.benchmark))
-    rows = [
-        (benchmark_name(part.benchmark), f"{part.labelled:,}", _cell(part.rate)) for part in told
+    clear = [part for part in finding.by_benchmark if not _says_little(part.rate)]
+    clear.sort(key=lambda part: (part.rate.low or 0.0, part.benchmark))
+    rows: list[tuple[str, ...]] = [
+        (benchmark_name(part.benchmark), f"{part.labelled:,}", _cell(part.rate)) for part in clear
     ]
     lines = []
     if len(rows) > most:
         lines.append(f"and {count_of(len(rows) - most, 'more benchmark')}: --full")
-    if few := len(finding.by_benchmark) - len(told):
+    if few := len(finding.by_benchmark) - len(clear):
         lines.append(f"and {count_of(few, 'benchmark')} with too few labels to say: --full")
     return rows[:most], lines
 
