@@ -48,6 +48,20 @@ class TestMistakes:
         assert "Traceback" not in shown
         assert shown.count("error:") == 1
 
+    def test_paths_come_first_then_the_data_then_the_model(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("empty").mkdir()
+        Path("empty/trajectories.jsonl").write_text("")
+        data = {"logs": "--data 'logs'", "trajudge:empty": "holds no trajectory", "sample": ""}
+        for spec, its_own in data.items():
+            for labels, theirs in (("labels.csv", "labels.csv: no such file"), ("", "")):
+                words = ["--data", spec, *(["--annotations", labels] if labels else [])]
+                assert main([*words, "--judge", "simplified"]) == 2
+                # The path of the data, that of the labels, what the data holds, the model.
+                expected = its_own if spec == "logs" else theirs or its_own or "--model NAME"
+                assert expected in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("words", "sentence"),
         [

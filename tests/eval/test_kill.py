@@ -17,7 +17,7 @@ from tests.forked import Forked
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.waiting import wait_until
-from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import Cache
 
 KILLS = 5  # ``benchmarks.kills`` makes a hundred
 JUDGMENTS = SAMPLE * 2

@@ -121,6 +121,14 @@ def test_options_of_a_judge_are_given_by_name() -> None:
             "--captioner-model gpt-4: takes no images, and judge aer-c shows it screenshots",
         ),
         (
+            ["--judge", "panel", "--members", "insta,webjudge:gpt-4,heuristic"],
+            "--members gpt-4: takes no images, and judge webjudge shows it screenshots",
+        ),
+        (
+            ["--judge", "panel", "--members", "insta,aer-c", "--captioner-model", "gpt-4o-mini"],
+            "--captioner-model gpt-4o-mini: judge panel has no captioner",
+        ),
+        (
             ["--judge", "simplified", "--captioner-model", "gpt-4o-mini"],
             "--captioner-model gpt-4o-mini: judge simplified has no captioner",
         ),

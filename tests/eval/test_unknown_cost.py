@@ -21,7 +21,7 @@ from tests.screens import on_one_line
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge_main
 from trajudge.judges.batch.ledger import Ledger, ledger_path
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine.budget import Payments
 from trajudge.rewards.rewarder import Rewarder
 
 Change = Callable[[dict[str, Any]], object]

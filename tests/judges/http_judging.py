@@ -10,7 +10,11 @@ import numpy as np
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Budget, Cache, Engine, EngineClient, Limiter, ModelRoute, Retry
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import Engine, EngineClient, ModelRoute
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Usage
 from trajudge.prompts.render import load_prompt

@@ -24,7 +24,7 @@ from trajudge.eval.cli import main as trajudge
 from trajudge.eval.reporting.sentences import RunCost
 from trajudge.eval.store.run_folder import COST, JUDGMENTS
 from trajudge.eval.store.table import PAYMENTS
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine.budget import Payments
 
 PRICES = ["--prices", "prices.toml", "--max-failures", "100%", "--yes"]
 

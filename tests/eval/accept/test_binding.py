@@ -141,7 +141,7 @@ def test_another_agent_is_warned_of_and_can_be_refused(
     assert accept(decision, run) == 0
     told = capsys.readouterr().out
     told = on_one_line(told)
-    assert "not made on: stranger (1)" in told
+    assert "not made on stranger (1)" in told
     summary = json.loads((run / "accepted" / "acceptance.json").read_text())
     [warning] = [warning for warning in summary["cautions"] if "stranger (1)" in warning]
     assert "--recertify" in warning

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -18,9 +19,17 @@ from tests.eval.accept.decided_runs import (
 )
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes, one_sentence
-from trajudge.annotations import store
+from trajudge.annotations import open_labels, store
 from trajudge.annotations.model import Label
-from trajudge.eval.accept.recertify import labels_to_plan, largest_wealth, lower_limit, wealth
+from trajudge.eval.accept.recertify import (
+    certified_target,
+    check,
+    labels_to_plan,
+    largest_wealth,
+    lower_limit,
+    read_sample,
+    wealth,
+)
 from trajudge.eval.select.decision import read_decision
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -151,11 +160,11 @@ def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_ag
     capsys.readouterr()
     assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
-    assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("undecided")
+    assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("Undecided")
     assert not (out / "decision.json").exists()
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys, True))
     assert accept(["--recertify", str(out), "--annotations", spec]) == 0
-    assert "certified" in capsys.readouterr().out
+    assert "Certified" in capsys.readouterr().out
     made = read_decision(out)
     assert made.binding is not None
     assert made.recertified is not None
@@ -187,8 +196,8 @@ def test_an_agent_that_misses_the_target_leaves_no_choice(
     spec = write_labels(tmp_path / "labels.jsonl", labels)
     assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
-    assert "below the target" in printed
-    assert "nothing was bet on 1 unsure label" in printed
+    assert "Below the target" in printed
+    assert "Nothing was bet on 1 unsure label" in printed
     words = ["--decision", str(out), "--run", str(accepted / "new"), "--out", str(tmp_path / "no")]
     assert accept(words) == 2
     assert "no judge qualified" in capsys.readouterr().err
@@ -216,3 +225,39 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     assert accept(words) == 2
     one_sentence(capsys, sentence)
+
+
+def test_a_sample_that_is_too_small_says_so_before_a_run_is_labelled() -> None:
+    """The target that it names is certified by that many labels in four of five worlds that this
+    test draws itself; one of a percent more is not."""
+    reached = certified_target(60, 0.95, 0.05, seed=3)
+    assert reached is not None
+    drawn = np.random.default_rng(99).random((4000, 60)) < 0.95
+
+    def share(target: float) -> float:
+        best = [largest_wealth(row, np.ones(60), target) >= 20 for row in drawn]
+        return float(np.mean(best))
+
+    assert share(reached) >= 0.78
+    assert share(reached + 0.02) < 0.8
+
+
+def test_undecided_labels_say_how_many_more_and_what_they_show_already(
+    accepted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, keys = sampled(accepted, tmp_path, "--size", "100")
+    spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[:12], True))
+    capsys.readouterr()
+    assert accept(["--recertify", str(out), "--annotations", spec]) == 1
+    told = on_one_line(capsys.readouterr().out)
+    made = read_sample(out)
+    result = check(made, dict(open_labels(spec)))
+    assert f"A target of {int(100 * result.low)} % is shown by these labels already." in told
+    match = re.search(r"About (\d+) more labels? would decide it", told)
+    assert match is not None
+    more = int(match[1])
+    # All labels are right: so many right ones in a row decide, one fewer does not.
+    weights = np.resize([run.weight for run in made.runs], 12 + more)
+    target = made.decision.plan.target.rate
+    assert largest_wealth(np.ones(12 + more), weights, target) >= 20
+    assert largest_wealth(np.ones(11 + more), weights[:-1], target) < 20

@@ -28,7 +28,7 @@ def test_a_good_judge_is_chosen_and_everything_is_written(
     out = tmp_path / "out"
     assert select(good, poor, "--target-precision", 0.8, "--out", out) == 0
     printed = capsys.readouterr().out
-    assert "Decision: filter with good at threshold 1." in printed
+    assert "Filter with good at threshold 1: 60 of the 62 runs" in printed
     assert f"written to {out}" in " ".join(printed.split())
     assert select(good, poor, "--target-precision", 0.8, "--out", out, "--full") == 0
     shown, written = capsys.readouterr().out, (out / "decision.txt").read_text()
@@ -121,7 +121,7 @@ def test_nobody_qualifies_gives_exit_code_one(
 ) -> None:
     poor = make_run(tmp_path / "poor", "poor", wrong=40)
     assert select(poor, "--target-precision", 0.9, "--out", tmp_path / "out") == 1
-    assert "Decision: no judge qualifies." in capsys.readouterr().out
+    assert "No judge is shown to meet the target: at least 90.0 %" in capsys.readouterr().out
 
 
 def test_panels_cascades_thresholds_and_prices_reach_the_plan(tmp_path: Path) -> None:
@@ -285,3 +285,15 @@ def test_the_published_judges_of_the_benchmark(
     assert found.transport is not None
     assert not found.transport.allowed
     assert "Not transferable to another benchmark" in capsys.readouterr().out
+
+
+def test_judged_runs_without_a_label_are_counted_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out = make_run(tmp_path / "run"), tmp_path / "out"
+    write_labels(run, [label(n, n % 2 == 0, split="test") for n in range(100)])
+    assert select(run, "--target-precision", 0.8, "--out", out) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "20 judged trajectories without a label: only the share accepted counts them" in printed
+    assert read_decision(out).unlabelled == 20
+    assert read_decision(out).trajectories == 100

@@ -38,11 +38,11 @@ def test_several_candidates_on_the_same_labels_are_warned_of_with_their_number()
     success, accepted = stacked((60, 2, 0), (150, 10, 0), (190, 120, 0))
     several = decide(plan((1.0, 0.5), (1.0,)), evidence(success, accepted))
     warnings = [note for note in several.notes if note.startswith("warning: ")]
-    assert "3 candidates (2 families) were tried on the same 400 labelled" in warnings[0]
-    assert warnings[1].startswith("warning: previous selections on the same labels are not counted")
-    assert "\nwarning: 3 candidates" in text(several)
+    assert warnings[0].startswith("warning: earlier selections on these labels are not counted")
+    assert "the best of 3 candidates (2 families)" in warnings[1]
+    assert "\nwarning: the best of 3 candidates" in text(several)
     one = decide(plan((1.0,)), evidence(success, [row[:1] for row in accepted]))
-    assert not any("tried" in note for note in one.notes)
+    assert not any("warning" in note for note in one.notes)
 
 
 def test_dollars_decide_where_prices_are_known() -> None:
