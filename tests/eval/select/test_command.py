@@ -14,10 +14,7 @@ from tests.eval.select.runs_to_select import make_run, select
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
 from trajudge.eval.select.decision import read_decision
-from trajudge.eval.store.run_folder import (
-    JUDGMENTS,
-    LABELS,
-)
+from trajudge.eval.store.run_folder import JUDGMENTS, LABELS, write_labels
 
 
 def test_a_good_judge_is_chosen_and_everything_is_written(
