@@ -161,7 +161,6 @@ def damaged(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_corrupt_file_among_good_ones_is_named_and_the_run_goes_on(
     damaged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,7 +171,6 @@ def test_a_corrupt_file_among_good_ones_is_named_and_the_run_goes_on(
     assert "trajectories.jsonl:3" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Path) -> None:
     with LlmServer() as server:
         words = ["--model", "gpt-4o", "--base-url", server.url, "--representation", "screenshot"]
@@ -183,7 +181,6 @@ def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Pat
     assert first.success is None
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(find_spec("litellm") is None, reason="the extra litellm is not installed")
 @pytest.mark.parametrize(
     ("name", "sentence"),

@@ -14,7 +14,7 @@ import pytest
 
 from tests.batch_server import PRICES as BATCH_PRICES
 from tests.batch_server import BatchServer
-from tests.eval.batches.test_rounds import JUDGMENTS, judge
+from tests.eval.batches.batch_runs import JUDGMENTS, judge
 from tests.llm_server import LlmServer
 from tests.rewards.cases import config, trajectory
 from tests.screens import on_one_line

@@ -12,7 +12,7 @@ import pytest
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
 from tests.eval.judge_command import model
-from tests.eval.test_unattributed_cost import RubricTill, Till, shown_cost
+from tests.eval.unattributed import RubricTill, Till, shown_cost
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.waiting import wait_until

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import score as main
-from tests.eval.test_score import make_run
+from tests.eval.runs_to_score import make_run
 from tests.screens import on_one_line, one_screen
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reporting.sentences import NO_BETTER

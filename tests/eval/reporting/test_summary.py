@@ -56,7 +56,6 @@ def test_the_sample_takes_one_screen(width: int, capsys: pytest.CaptureFixture[s
     assert len(capsys.readouterr().out.splitlines()) > 60
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_a_judge_that_fails_everything_says_so_first(
     width: int, capsys: pytest.CaptureFixture[str]
@@ -92,7 +91,6 @@ def test_the_judge_of_the_fewest_verdicts_is_named_where_judges_differ() -> None
     assert "fewest by b: 9" in summary(score(uneven, labels, rewards={}))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("judges", [1, 3, 8, 45])
 def test_any_number_of_judges_and_benchmarks_takes_one_screen(judges: int, width: int) -> None:
     lines = one_screen(summary(grid(judges), seconds=1.0, also=2, width=width), width)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.eval.cases import key, label, said
 from tests.eval.judge_command import model, run
-from tests.eval.test_max_cost import PRICES, Till
+from tests.eval.till import PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from trajudge.eval.cli import main
