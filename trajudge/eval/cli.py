@@ -94,6 +94,11 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
         "judge trajectories and score the judge against experts",
         "eval.runs.settings:RunRequest",
     ),
+    "check": Command(
+        "eval.check:run",
+        "tell from a table of verdicts and labels whether a judge can be trusted",
+        "eval.check_settings:CheckConfig",
+    ),
     "run": CommandGroup(
         "recorded runs",
         {
