@@ -16,14 +16,14 @@ import pytest
 from scipy import stats
 
 import trajudge as tj
-from trajudge.eval.check import CheckResult, check, page
+from trajudge.eval.check import CheckedRate, CheckResult, check, page
 from trajudge.eval.cli import main
 from trajudge.stats.intervals import rates_by_cluster
 from trajudge.util.errors import UserError
 
 TABLES = Path(__file__).parent / "check_tables"
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "check.md"
-GERMAN = {"columns": "judge=Urteil,label=Mensch,task=Aufgabe"}
+GERMAN: dict[str, Any] = {"columns": "judge=Urteil,label=Mensch,task=Aufgabe"}
 YES = {"yes", "pass", "1", "success", "correct", "successful", "true", "ja"}
 NO = {"no", "fail", "0", "failure", "incorrect", "unsuccessful", "false", "nein"}
 
@@ -41,7 +41,7 @@ def raw(number: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text), delimiter=";" if number == "05" else ","))
 
 
-def rows_of(accepted: Sequence[bool], right: Sequence[bool], **columns: Sequence[Any]) -> list[Row]:
+def rows_of(accepted: Any, right: Any, **columns: Sequence[Any]) -> list[Row]:
     return [
         {"verdict": "yes" if a else "no", "label": "yes" if r else "no"}
         | {name: values[i] for name, values in columns.items()}
@@ -306,6 +306,19 @@ def test_verdicts_that_follow_the_length_of_the_answer_are_named() -> None:
     assert not [line for line in judge.warnings if "length" in line]
 
 
+def test_lengths_are_compared_from_twenty_runs_on() -> None:
+    for n, named in ((20, 1), (19, 0)):
+        accepted = [i >= n // 2 for i in range(n)]
+        rows = rows_of(accepted, [i % 2 == 0 for i in range(n)], answer_length=list(range(n)))
+        warnings = check(rows).judges[0].warnings
+        assert len([line for line in warnings if "answer's length" in line]) == named
+
+
+def test_limits_wider_than_sixty_points_tell_nothing() -> None:
+    assert [CheckedRate(1, 2, 0.3, 0.0, high).is_wide for high in (0.6, 0.61)] == [False, True]
+    assert CheckedRate(1, 1, 1.0, None, None).is_wide
+
+
 def test_the_rules_and_the_base_rate_stand_beside_the_judge() -> None:
     rng = np.random.default_rng(1)
     right, reward = rng.random(90) < 0.5, rng.random(90) < 0.4
@@ -380,6 +393,9 @@ def test_mappings_say_the_same_as_texts() -> None:
         ({**GERMAN, "words": "ja=perhaps"}, r"ja=yes or ja=no"),
         ({"columns": "judge=Urteil,label=Aufgabe"}, r"holds numbers from 0 to 49"),
         ({"columns": "judge=Urteil,label=Mensch,task=Urteil,task=Mensch"}, r"takes one column"),
+        ({"columns": "judge=Urteil,label=Urteil"}, r"'Urteil' is named twice"),
+        ({**GERMAN, "threshold": float("nan")}, r"--threshold nan: must be a finite number"),
+        ({**GERMAN, "annotators": "most"}, r"--annotators most: use majority, all, any"),
     ],
 )
 def test_a_mistake_is_one_sentence(options: dict[str, Any], reason: str) -> None:
@@ -465,6 +481,22 @@ def world(rng: np.random.Generator, tasks: int, runs: int) -> list[Row]:
     accepted = rng.random((tasks, runs)) < np.where(right, sensitivity, alarms)
     task = np.repeat(np.arange(tasks), runs).tolist()
     return rows_of(accepted.ravel().tolist(), right.ravel().tolist(), task=task)
+
+
+def test_the_same_words_mean_the_same_in_every_spelling() -> None:
+    words = [("PASS", "Fail"), ("True", "FALSE"), ("1.0", "0.0"), ("correct", "incorrect")]
+    words += [("Successful", "Unsuccessful"), ("success", "failure"), ("Yes.", " no ")]
+    rows = [{"verdict": yes, "label": no} for yes, no in words]
+    assert counts(check(rows)) == counted([(True, False)] * len(words))
+
+
+def test_runs_without_a_label_or_a_task_are_counted() -> None:
+    rows = rows_of([True] * 5, [True] * 5, task=["a", "a", "", "", "b"])
+    rows[0]["label"] = ""
+    result = check(rows)
+    assert (result.judges[0].runs, result.judges[0].tasks) == (4, 4)
+    assert "1 label in 'label' is neither yes nor no and left out: 1 empty (row 1)" in result.notes
+    assert any(note.startswith("2 rows without a task") for note in result.notes)
 
 
 @pytest.mark.slow

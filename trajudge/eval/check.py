@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -279,6 +279,10 @@ def check(
     a target holds where the test of ``trajudge select`` rejects at 5 % that the rate is below it.
     Cells that are neither yes nor no are counted in ``notes`` and left out. Raises UserError.
     """
+    if threshold is not None and not math.isfinite(threshold):
+        raise UserError(f"--threshold {threshold}: must be a finite number")
+    if annotators is not None and annotators not in get_args(Annotators):
+        raise UserError(f"--annotators {annotators}: use {', '.join(get_args(Annotators))}")
     targets = _targets(target)
     meanings = parse_words(_joined(words))
     rows = read_rows(table)
@@ -354,6 +358,8 @@ class _Reading:
         self.columns: dict[str, tuple[str, ...]] = {}
         self.judges = self._judge_columns()
         self.labels = self._label_columns()
+        if twice := [n for n, k in Counter((*self.judges, *self.labels)).items() if k > 1]:
+            raise UserError(f"--columns: {twice[0]!r} is named twice: name a column for each role")
         self.columns |= {"judge": self.judges, "label": self.labels}
         for role in ("task", "benchmark", "run", "agent", "annotator", "rule", "answer", "name"):
             if chosen := self._one(role):
