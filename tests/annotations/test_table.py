@@ -46,17 +46,17 @@ def _verdicts(labels: Sequence[Label]) -> dict[str, bool | None]:
 def test_a_run_is_known_by_its_key_or_its_path(tmp_path: Path, run: str) -> None:
     labels, report = _load(tmp_path, f"run,ok\n{run},no\n")
     assert _verdicts(labels) == {"shop/a/task-2#1": False}
-    assert f"1 of 1 row joined by run: {tmp_path}/labels.csv, line 2 is shop/a/task-2#1" in report
+    assert "1 of 1 row joined by run: line 2 is shop/a/task-2#1" in report
 
 
 def test_a_name_that_fits_several_trajectories_joins_none(tmp_path: Path) -> None:
     labels, report = _load(tmp_path, "run,ok\ntask-1,yes\na/task-1,no\nzzz,yes\n")
     assert _verdicts(labels) == {"shop/a/task-1": False}
     assert (
-        f"1 row left out, which fit several trajectories, such as {tmp_path}/labels.csv, line 2: "
+        "1 row left out, which fit several trajectories, such as line 2: "
         "run 'task-1' fits shop/a/task-1, shop/b/task-1\n"
     ) in report
-    assert f"1 row of no trajectory, such as {tmp_path}/labels.csv, line 4: run 'zzz'\n" in report
+    assert "1 row of no trajectory, such as line 4: run 'zzz'\n" in report
     assert "7 of 8 trajectories without a label, such as shop/a/task-1#1\n" in report
 
 
@@ -64,7 +64,7 @@ def test_rows_are_joined_by_task_agent_and_attempt(tmp_path: Path) -> None:
     rows = "".join(f"{key.task_id},{key.agent},{key.attempt},{key.agent == 'a'}\n" for key in KEYS)
     labels, report = _load(tmp_path, "task_id,agent,trial,label\n" + rows)
     assert _verdicts(labels) == {str(key): key.agent == "a" for key in KEYS}
-    assert "8 of 8 rows joined by agent and task and attempt" in report
+    assert "8 of 8 rows joined by agent, task and attempt" in report
     assert "8 labels (4 successful)" in report
 
 
@@ -101,12 +101,19 @@ def test_cells_that_are_no_verdict_are_counted_and_never_a_no(tmp_path: Path) ->
     labels, report = _load(tmp_path, "run,ok\n" + "\n".join(cells))
     assert _verdicts(labels) == {"shop/a/task-1": True, "shop/b/task-2": None}
     assert "1 label (1 successful)\n" in report
-    path = tmp_path / "labels.csv"
     assert "1 cell neither yes nor no, left out (--words WORD=yes,WORD=no), such as " in report
-    assert f"line 3: 'maybe'\n  1 cell undecided, such as {path}, line 5: 'unsure'\n" in report
-    assert f"1 cell without a verdict, such as {path}, line 4: ''\n" in report
+    assert "line 3: 'maybe'\n  1 cell undecided, such as line 5: 'unsure'\n" in report
+    assert "1 cell without a verdict, such as line 4: ''\n" in report
     labels, _ = _load(tmp_path, "run,ok\n" + "\n".join(cells), ";maybe=no")
     assert _verdicts(labels)["shop/a/task-2"] is False
+
+
+def test_a_scale_is_read_where_its_points_are_said(tmp_path: Path) -> None:
+    table = "run,grade\na/task-1,3\na/task-2,1\nb/task-1,2\n"
+    labels, _ = _load(tmp_path, table, "label=grade;3=yes,2=yes,1=no")
+    assert [label.success for label in labels] == [True, False, True]
+    with pytest.raises(UserError, match="'grade' holds numbers other than 0 and 1"):
+        _load(tmp_path, table, "label=grade;3=yes,1=no")
 
 
 def test_the_other_questions_and_the_annotator_have_columns(tmp_path: Path) -> None:
@@ -116,7 +123,7 @@ def test_the_other_questions_and_the_annotator_have_columns(tmp_path: Path) -> N
     assert (first.success, first.side_effect, first.repetition) == (True, False, False)
     assert (second.success, second.side_effect, second.repetition) == (False, True, None)
     assert (first.annotator, second.annotator) == ("Anna", "expert")
-    assert "labels.csv, line 3, repetition: 'hm'" in report
+    assert "such as line 3, repetition: 'hm'" in report
 
 
 def test_several_columns_of_labels_are_several_annotators(tmp_path: Path) -> None:

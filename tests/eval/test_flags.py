@@ -60,7 +60,8 @@ def flags() -> dict[str, dict[str, str]]:
 
 
 def test_a_flag_of_several_commands_has_one_meaning() -> None:
-    """``--out`` of a command that writes one file is checked by itself."""
+    """``--out`` of a command that writes one file is checked by itself; ``judges show`` prints the
+    ``--prompt`` that others take."""
     wrong = {flag: uses for flag, uses in flags().items() if len(_meanings(flag, uses)) > 1}
     assert not wrong
 
@@ -68,7 +69,9 @@ def test_a_flag_of_several_commands_has_one_meaning() -> None:
 def _meanings(flag: str, uses: dict[str, str]) -> set[str]:
     files = WRITES_A_FILE & uses.keys() if flag == "--out" else set[str]()
     assert all(uses[name] == "FILE" for name in files)
-    return {meant for name, meant in uses.items() if name not in files}
+    prints = {"trajudge judges show"} if flag == "--prompt" else set[str]()
+    assert all(uses[name] == "switch" for name in prints)
+    return {meant for name, meant in uses.items() if name not in files | prints}
 
 
 def test_a_long_help_begins_with_the_ten_options_that_most_calls_need() -> None:

@@ -122,7 +122,8 @@ class _Columns:
             raise missing_column(table, "run", (*ROLES["run"], *ROLES["task"]), words)
         labels = names.pop("label")
         for name in labels:
-            if holds_scores(table.column(name)):
+            unread = (c for c in table.column(name) if read_verdict(c, words).verdict is None)
+            if holds_scores(unread):
                 raise UserError(
                     f"{table.source}: the column {name!r} holds numbers other than 0 and 1: name a "
                     "column of yes and no with --columns label=COLUMN. It has "
@@ -260,13 +261,13 @@ def _by_task(columns: _Columns, keys: Sequence[TrajectoryKey]) -> _Join:
     roles = [role for role in _PARTS if role in columns.others]
     for role in ("benchmark", "agent"):
         if role in roles and role not in columns.named:
-            cells = set(columns.cells(role))
-            if len(cells) == 1 and not cells & {getattr(key, role) for key in keys}:
+            names = set(columns.cells(role))
+            if len(names) == 1 and not names & {getattr(key, role) for key in keys}:
                 roles.remove(role)
                 known = sorted({getattr(key, role) for key in keys})
                 notes.append(
                     f"the column {columns.others[role]!r} is not used: no trajectory has the "
-                    f"{role} {cells.pop()!r}, they have {listed([repr(one) for one in known], 3)}"
+                    f"{role} {names.pop()!r}, they have {listed([repr(one) for one in known], 3)}"
                 )
     cells = {role: columns.cells(role) for role in roles}
     first = _first_attempt(cells.get("attempt"), keys)
@@ -290,7 +291,7 @@ def _by_task(columns: _Columns, keys: Sequence[TrajectoryKey]) -> _Join:
             return owning[0]
         return _Unmatched(" ".join(f"{role} {cells[role][row]!r}" for role in roles), owning)
 
-    by = " and ".join(roles)
+    by = " and ".join([", ".join(roles[:-1]), roles[-1]] if roles[1:] else roles)
     return _Join(by, [find(row) for row in range(len(columns.table))], keys, notes)
 
 
@@ -321,11 +322,11 @@ def _labels(columns: _Columns, join: _Join) -> tuple[list[Label], dict[str, list
         for name, cells in fields.items():
             others[name], reason = read_verdict(cells[row], words)
             if reason == "unreadable":
-                counts[reason].append(f"{table.at(row)}, {name}: {cells[row][:40]!r}")
+                counts[reason].append(f"{table.place(row)}, {name}: {cells[row][:40]!r}")
         for name, cells in verdicts.items():
             success, reason = read_verdict(cells[row], words)
             if reason:
-                counts[reason].append(f"{table.at(row)}: {cells[row][:40]!r}")
+                counts[reason].append(f"{table.place(row)}: {cells[row][:40]!r}")
             if reason in ("empty", "unreadable") and not any(
                 v is not None for v in others.values()
             ):
@@ -357,20 +358,20 @@ def _report(
     row, key = matched[0]
     lines.append(
         f"{len(matched):,} of {count_of(len(table), 'row')} joined by {join.by}: "
-        f"{table.at(row)} is {key}"
+        f"{table.place(row)} is {key}"
     )
     lines += join.notes
     if of_none := [(row, one) for row, one in lost if not one.fits]:
         row, one = of_none[0]
         lines.append(
-            f"{count_of(len(of_none), 'row')} of no trajectory, such as {table.at(row)}: "
+            f"{count_of(len(of_none), 'row')} of no trajectory, such as {table.place(row)}: "
             f"{one.cells}"
         )
     if of_several := [(row, one) for row, one in lost if one.fits]:
         row, one = of_several[0]
         lines.append(
             f"{count_of(len(of_several), 'row')} left out, which fit several trajectories, such as "
-            f"{table.at(row)}: {one.cells} fits {listed([*map(str, one.fits)], 2)}"
+            f"{table.place(row)}: {one.cells} fits {listed([*map(str, one.fits)], 2)}"
         )
     labelled = {label.key for label in labels}
     if without := [key for key in join.keys if key not in labelled]:

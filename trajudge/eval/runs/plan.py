@@ -51,6 +51,7 @@ from trajudge.judges.registry import (
     with_model,
 )
 from trajudge.judges.training import key_hash, training_hashes
+from trajudge.prompts.own import read_own_prompt
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
@@ -245,6 +246,13 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
         if getattr(config, name) is not None:
             given[name] = getattr(config, name)
     takes = find_judge(config.judge).options_class.model_fields
+    if config.prompt is not None:
+        if "prompt" not in takes:
+            raise UserError(
+                f"--prompt {config.prompt}: judge {config.judge} has prompts of its own: take "
+                "--judge simplified"
+            )
+        given["prompt"] = read_own_prompt(config.prompt)
     if config.success_last:
         if "success" not in takes:
             raise UserError(
@@ -675,6 +683,8 @@ def _for_one(request: RunRequest, judge: str, model: str | None) -> JudgeConfig:
     mended = {"options": options, "success_last": one.success_last and "success" not in foreign}
     if "prompts" in foreign:
         mended["prompts"] = None
+    if "prompt" in foreign:
+        mended["prompt"] = None
     return one.model_copy(update=mended)
 
 

@@ -18,11 +18,10 @@ from rich.text import Text
 
 from trajudge.judges.model import Judgment, Status
 from trajudge.util.tables import all_folded
-from trajudge.util.terminal import JsonLines, count_of, one_line, terminal_console
+from trajudge.util.terminal import PLAIN_EVERY, JsonLines, count_of, one_line, terminal_console
 
 log = logging.getLogger(__name__)
 
-PLAIN_EVERY = 10.0
 LOGGED_EVERY = 60.0
 PACE_OF = 60.0  # seconds, the last ones: calls that wait are not as fast as cached ones were
 NOTEBOOK_EVERY = 0.25

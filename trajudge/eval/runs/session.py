@@ -62,6 +62,7 @@ from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.commands import FAILURES, INTERRUPTED, OK
+from trajudge.util.terminal import progress_bar
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +130,10 @@ class RunSession:
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
         unattributed = unattributed_cost(self.plan.folder / PAYMENTS, judgments.calls, self.waiting)
-        scores = await asyncio.to_thread(write_results, self.plan, judgments, rewards, unattributed)
+        with progress_bar("scoring"):
+            scores = await asyncio.to_thread(
+                write_results, self.plan, judgments, rewards, unattributed
+            )
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.plan, judgments, self.stop.reason))
         return RunResult(

@@ -76,6 +76,14 @@ class JudgeConfig(Settings):
         Option("what the judge sees of the final page (default: the judge's own)"),
     ] = None
     success_last: Annotated[bool, Option("ask for success after the other labels")] = False
+    prompt: Annotated[
+        Path | None,
+        Option(
+            "your own, for --judge simplified: a template (to start from:  trajudge judges show "
+            "simplified --prompt), and system.jinja beside it where there is one",
+            "FILE",
+        ),
+    ] = None
     prompts: Annotated[
         Literal["trajudge", "agentrewardbench", "browser-use", "fara"] | None,
         Option(
@@ -95,8 +103,8 @@ class DataConfig(Settings):
     data: Annotated[
         str | None,
         Option(
-            "a file or folder, KIND:PATH (an unknown KIND lists them), an installed loader or a "
-            "Python file (default: the AgentRewardBench copy on this machine, else the sample)",
+            "a file or folder, KIND:PATH (an unknown KIND lists them), a loader or Python file "
+            "(default: the AgentRewardBench copy here, else the sample)",
             "KIND:PATH",
         ),
     ] = None

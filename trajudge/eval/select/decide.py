@@ -35,7 +35,6 @@ from trajudge.eval.select.evidence import (
 )
 from trajudge.eval.select.plan import FILE, Prices, SelectionPlan, freeze, make_plan, open_plan
 from trajudge.eval.select.rates import (
-    DOMINANT,
     RateSums,
     TaskSums,
     design_effects,
@@ -76,6 +75,8 @@ from trajudge.util.terminal import count_of, listed, one_line
 FEW_POSITIVES = 20
 LARGE_SHARE = 0.2
 """The share of what a candidate accepts from which a note names the task that holds it."""
+DOMINANT = 0.5
+"""The largest share of what a candidate accepts that may be of one task."""
 _NAMED = 4  # families that one note lists
 
 
@@ -136,7 +137,7 @@ def select(config: SelectConfig) -> tuple[Decision, Path]:
     elif config.robustness:
         raise UserError("--robustness: name who attacks with --threat agent, page or both")
     # Nothing above this line has seen a label.
-    keys = frozen.inputs.judgments.keys
+    keys = (judgment.key for judgment in frozen.inputs.judgments)
     labels = read_all_labels(config.runs, config.judgments, config.annotations, keys)
     goals = {task: goal for run in config.runs for task, goal in read_goals(run).items()}
 

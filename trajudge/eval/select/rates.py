@@ -53,8 +53,6 @@ from trajudge.stats.intervals import (
 )
 
 FEW_TASKS = 20
-DOMINANT = 0.5
-"""The largest share of the trials that may be of one task, for a rate to be shown."""
 _EVEN = 1.25  # tasks over the effective number of them
 # By how much the t of few uneven tasks may miss its level where one trial of each passes, too.
 _LENIENT = 1.25
@@ -65,8 +63,7 @@ _BISECTIONS = 40
 _FAILED_TASK = 1 / 3
 _MOST_SKEWED = 0.5
 _LARGEST_T = 50.0
-_MOST_LABELS = 200_000
-_FEW_LABELS = 4_000  # tried at once
+_MOST_LABELS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,18 +429,19 @@ def labels_needed(
     largest = _about(target, truth, alpha, power)
     if largest is None:
         return None
-    # Of many labels the approximation, half of the largest number, is right to a few percent.
-    start = 1 if largest <= _FEW_LABELS else math.floor(0.4 * largest)
-    for first in range(start, largest + 1, _FEW_LABELS):
-        n = np.arange(first, min(first + _FEW_LABELS, largest + 1))
-        # The fewest hits among n that reject the target, less one: scipy.stats takes 0.6 s to load.
-        critical = np.ceil(scipy.special.bdtrik(1 - alpha, n, target))
-        below = np.maximum(critical - 1, 0)
-        critical = np.where(scipy.special.bdtrc(below, n, target) <= alpha, below, critical)
-        reached = scipy.special.bdtrc(critical, n, truth) >= power
-        if reached.any():
-            return int(n[reached.argmax()])
-    return None
+    n = np.arange(1, largest + 1)
+    # The fewest hits among n that reject the target, less one.
+    critical = np.ceil(scipy.special.bdtrik(1 - alpha, n, target)).clip(0, n)
+    critical -= (critical > 0) & (_more_hits(critical - 1, n, target) <= alpha)
+    critical += _more_hits(critical, n, target) > alpha
+    reached = _more_hits(critical, n, truth) >= power
+    return int(n[reached.argmax()]) if reached.any() else None
+
+
+def _more_hits(hits: Floats, trials: Ints, rate: float) -> Floats:
+    """Compute P[Binomial(trials, rate) > hits]."""
+    tail = scipy.special.betainc(hits + 1, np.maximum(trials - hits, 1e-9), rate)
+    return np.where(hits >= trials, 0.0, tail)
 
 
 def _about(target: float, truth: float, alpha: float, power: float) -> int | None:

@@ -64,7 +64,7 @@ class DataSource(NamedTuple):
     """``spec`` names the trajectories; ``labels`` names where the annotations came from, None if
     there are none; ``note`` is a sentence for the user where the choice was ours. ``trajectories``
     are those in memory, whose ``spec`` is their digest; None: ``spec`` opens files. ``goals`` are
-    those of ``--goals``; ``index`` the keys, where they were read for the labels already."""
+    those of ``--goals``; ``read_keys`` what was read for the labels already."""
 
     spec: str
     labels: str | None
@@ -72,7 +72,7 @@ class DataSource(NamedTuple):
     note: str = ""
     trajectories: tuple[Trajectory, ...] | None = None
     goals: GoalsFile | None = None
-    index: DataIndex | None = None
+    read_keys: DataIndex | None = None
 
     def read(self, want: Want = accept_all, needs: Needs | None = None) -> Loaded:
         """Read the wanted trajectories, in their order. Raises UserError as ``open_source``."""
@@ -83,8 +83,8 @@ class DataSource(NamedTuple):
     def read_index(self) -> DataIndex:
         """Read the keys of all trajectories; a trajectory is passed over where its key is in its
         path or its line begins with it. Raises UserError as ``read``."""
-        if self.index is not None:
-            return self.index
+        if self.read_keys is not None:
+            return self.read_keys
         found = KeyColumnsBuilder()
 
         def note(key: TrajectoryKey) -> bool:
@@ -175,8 +175,8 @@ def find_source(
     if goals:
         source = source._replace(goals=read_goals(goals))
     if labels and labels != SAMPLE and parse_labels(labels).kind == table.KIND:
-        source = source._replace(index=source.read_index())
-    keys = None if source.index is None else source.index.keys
+        source = source._replace(read_keys=source.read_index())
+    keys = None if source.read_keys is None else source.read_keys.keys
     opened = _open_labels(labels, keys) if labels else ()
     if labels and not annotations and _is_above(labels, place):
         told = f"expert labels: {labels}, above the data: name others with --annotations KIND:PATH"
