@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands import perturb
 from tests.commands import robust as main
-from tests.robustness.test_robust import judged
+from tests.robustness.attacked_runs import judged
 from tests.screens import one_screen
 from trajudge.trajectories.model import Trajectory
 

@@ -4,56 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.commands import accept as main
 from tests.commands import select as select_main
-from tests.eval.cases import failed, key, label, said
+from tests.eval.accept.decided_runs import accept, lines, make_run, trajectory
+from tests.eval.cases import failed, label, said
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.accept.accept import AcceptanceFilter, apply
 from trajudge.eval.accept.conversations import chat_turns, without_observation
 from trajudge.eval.accept.training import first_difference, written_hash
 from trajudge.eval.select.scores import Rule
-from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from trajudge.eval.store.run_folder import write_labels
 from trajudge.judges.model import Status
-from trajudge.trajectories import store
-from trajudge.trajectories.model import Observation, Step, Trajectory
-
-
-def trajectory(task: object, benchmark: str = "webarena", *, acts: bool = True) -> Trajectory:
-    place = key(task, benchmark)
-    seen = Observation(url="http://shop/", axtree="full tree", axtree_pruned="pruned tree")
-    steps = [
-        Step(index=0, observation=seen, reasoning="I look.", action="click('1')" if acts else None),
-        Step(index=1, observation=Observation(page_error="no such element"), action="stop()"),
-        Step(index=2, observation=seen),
-    ]
-    return Trajectory(
-        key=place,
-        raw_task_id=place.task_id,
-        goal=" Buy a mug ",
-        steps=tuple(steps if acts else steps[:1]),
-        official_reward=1.0,
-    )
-
-
-def make_run(folder: Path, trajectories: list[Trajectory], judgments: list[Any]) -> Path:
-    data = store.write(folder / "data", trajectories)
-    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
-    write_labels(folder, [])
-    write_manifest(folder, {"data": f"trajudge:{data}"})
-    return folder
-
-
-def lines(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
-def accept(*arguments: object) -> int:
-    return main([str(argument) for argument in arguments])
+from trajudge.trajectories.model import Step
 
 
 @pytest.fixture

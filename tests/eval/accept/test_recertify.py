@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 from tests.commands import accept
-from tests.eval.accept.test_accept import lines, make_run, trajectory
-from tests.eval.accept.test_binding import SETTINGS, decided, judged
+from tests.eval.accept.decided_runs import (
+    SETTINGS,
+    decided,
+    lines,
+    new_runs,
+)
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import open_labels, store
@@ -27,7 +31,6 @@ from trajudge.eval.accept.recertify import (
     wealth,
 )
 from trajudge.eval.select.decision import read_decision
-from trajudge.eval.store.run_folder import write_manifest
 from trajudge.trajectories.model import TrajectoryKey
 
 
@@ -83,28 +86,12 @@ def test_as_many_labels_as_planned_decide_with_the_power_planned_for() -> None:
     assert labels_to_plan(0.8, 0.8, 0.05, np.random.default_rng(4)) is None
 
 
-def strangers(folder: Path, tasks: int) -> Path:
-    """Runs of ``stranger``, one or two a task, that the judge said were successful."""
-    made, judgments = [], []
-    for n in range(tasks):
-        for attempt in range(1 + n % 2):
-            run = trajectory(n)
-            key = run.key.model_copy(update={"agent": "stranger", "attempt": attempt})
-            made.append(run.model_copy(update={"key": key}))
-            said = judged(n, True, "stranger")
-            judgments.append(said.model_copy(update={"key": key}))
-    make_run(folder, made, judgments)
-    data = json.loads((folder / "manifest.json").read_text())["data"]
-    write_manifest(folder, SETTINGS | {"data": data})
-    return folder
-
-
 @pytest.fixture(scope="module")
 def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a ``selection`` for ``agent``, ``new`` runs of ``stranger``, one or two of each
     of 120 tasks, and what the selection ``accepted`` of them. No command writes into these."""
     folder = tmp_path_factory.mktemp("accepted")
-    decision, runs = decided(folder, SETTINGS), strangers(folder / "new", 120)
+    decision, runs = decided(folder, SETTINGS), new_runs(folder / "new", 120)
     words = ["--decision", str(decision), "--run", str(runs), "--out", str(folder / "accepted")]
     assert accept(words) == 0
     return folder
@@ -134,7 +121,6 @@ def write_labels(file: Path, labels: dict[TrajectoryKey, bool | None]) -> str:
     return f"trajudge:{file}"
 
 
-@pytest.mark.slow
 def test_a_sample_has_one_run_of_a_task_with_its_probability_and_weight(
     accepted: Path, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.eval.accept.test_accept import accept, lines, make_run
+from tests.eval.accept.decided_runs import accept, lines, make_run
 from tests.eval.cases import key, said
 from tests.screens import on_one_line
 from tests.tables import mistakes, one_sentence

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.eval.select.runs_to_select import stacked
 from tests.eval.select.world import evidence, plan
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.evidence import drawn_weights
@@ -16,17 +17,6 @@ from trajudge.eval.select.plan import Prices, Target
 from trajudge.eval.select.text import text
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
-
-
-def stacked(*judges: tuple[int, int, int], total: int = 400) -> tuple[list[bool], list[list[bool]]]:
-    """Each judge as (accepted true successes, accepted failures, offset into the successes); half
-    of the trajectories succeed."""
-    half = total // 2
-    success = [True] * half + [False] * half
-    accepted = [
-        [o <= i < o + tp or half <= i < half + fp for i in range(total)] for tp, fp, o in judges
-    ]
-    return success, [list(row) for row in zip(*accepted, strict=True)]
 
 
 def test_the_one_that_yields_most_among_those_that_qualify_is_chosen() -> None:
@@ -146,7 +136,6 @@ def test_the_worst_of_benchmarks_without_a_limit_has_the_lowest_rate() -> None:
     assert finding.worst == "workarena"
 
 
-@pytest.mark.slow
 def test_every_benchmark_has_to_carry_it_where_that_is_asked() -> None:
     success, accepted = stacked((180, 12, 0))
     # The second benchmark holds all the false positives beside few successes.

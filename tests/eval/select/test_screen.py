@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import select as main
-from tests.eval.select.test_decide import stacked
+from tests.eval.select.runs_to_select import stacked
 from tests.eval.select.world import evidence, plan
 from tests.samples import narrow
 from tests.screens import on_one_line, one_screen
@@ -48,7 +48,6 @@ def test_many_candidates_and_benchmarks_take_one_screen(width: int) -> None:
 
 
 @narrow
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_judgments_take_one_screen(
     arb: Path,

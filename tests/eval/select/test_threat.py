@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.select.test_command import make_run, select
+from tests.eval.select.runs_to_select import make_run, select
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import write_manifest
 

@@ -41,9 +41,8 @@ from trajudge.eval.select.decision import Decision, Transport, read_decision
 from trajudge.eval.select.evidence import Inputs, read_inputs
 from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums
 from trajudge.eval.select.scores import Rule, accepts, accepts_score, judge_scores, rule_scores
-from trajudge.eval.store.inputs import open_recorded, open_spec
+from trajudge.eval.store.inputs import open_recorded, open_spec, recorded_data
 from trajudge.eval.store.manifest import code_version
-from trajudge.eval.store.run_folder import read_manifest
 from trajudge.eval.store.task_goals import read_goals, shared_goals, shared_sentence, task_units
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.loaders import open_source
@@ -575,8 +574,8 @@ def _data(config: AcceptConfig) -> str:
         return open_spec(config.data)
     if not config.run:
         raise UserError("published judgments need their trajectories: give --data KIND:PATH")
-    spec = read_manifest(config.run[0]).get("data")
-    if not isinstance(spec, str):
+    spec = recorded_data(config.run[0])
+    if not spec:
         raise UserError(f"{config.run[0]}: its manifest names no data: give --data KIND:PATH")
     return open_recorded(spec)
 
