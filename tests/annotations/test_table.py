@@ -148,6 +148,7 @@ def test_several_columns_of_labels_are_several_annotators(tmp_path: Path) -> Non
         ("run,ok\na/task-1,yes\n", "run=run,run=ok", "--columns run=: is given 2 columns"),
         ("run,score\na/task-1,3\n", "label=score", "'score' holds numbers other than 0 and 1"),
         ("run,ok\na/task-1,gut\n", "", "no verdict in 'ok' can be read, .*line 2: 'gut'"),
+        ("run,ok\n", "", "labels.csv: has column names and no rows"),
         ("run,ok\nx,yes\n", "", "none of its 1 row belongs to one of the 8 trajectories, by run"),
     ],
 )
@@ -161,6 +162,19 @@ def test_a_table_that_cannot_be_joined_is_refused(
 def test_without_trajectories_each_row_keeps_its_own_cells(tmp_path: Path) -> None:
     labels, report = _load(tmp_path, "task,agent,label\n7,x,1\n", keys=None)
     assert (labels[0].key, report) == (TrajectoryKey(benchmark="", agent="x", task_id="7"), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("task,label\n", "labels.csv: has column names and no rows"),
+        ("task,agent,label\n7,x,1\n,x,0\n", "labels.csv, line 3: names no task"),
+        ("task,attempt,label\n7,1,1\n7,b,0\n", "labels.csv, line 3: the attempt 'b' is no whole"),
+    ],
+)
+def test_without_trajectories_each_row_names_its_run(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(UserError, match=what):
+        _load(tmp_path, text, keys=None)
 
 
 def test_a_specification_names_policy_columns_and_path(tmp_path: Path) -> None:

@@ -75,6 +75,8 @@ def load(
     for a file that is no table, a column that is not there, and where no row fits a key.
     """
     table = read_rows(path)
+    if not len(table):
+        raise UserError(f"{path}: has column names and no rows: add a row for each label")
     named, _, meanings = columns.partition(";")
     chosen = _Columns.of(table, parse_columns(named, [*ROLES]), parse_words(meanings))
     join = _own_keys(chosen) if keys is None else _joined(chosen, list(dict.fromkeys(keys)))
@@ -172,11 +174,20 @@ class _Join:
 
 
 def _own_keys(columns: _Columns) -> _Join:
-    """Make the key of every row of its own cells."""
+    """Make the key of every row of its own cells. Raises UserError for one without a task, or with
+    an attempt that is no number."""
     rows = range(len(columns.table))
     cells = {role: columns.cells(role) for role in columns.others}
-    task = cells.get("task") or cells["run"]
+    task = cells["task" if "task" in cells else "run"]
     attempts = cells.get("attempt", [])
+    for row in rows:
+        if not task[row]:
+            raise UserError(f"{columns.table.at(row)}: names no task: name that of every row")
+        if attempts and attempts[row] and not attempts[row].isdigit():
+            raise UserError(
+                f"{columns.table.at(row)}: the attempt {attempts[row]!r} is no whole number: "
+                "number the attempts of a task from 0"
+            )
     keys: list[TrajectoryKey | _Unmatched] = [
         TrajectoryKey(
             benchmark=cells["benchmark"][row] if "benchmark" in cells else "",
