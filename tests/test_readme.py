@@ -329,7 +329,7 @@ def test_the_figures_of_baselines_are_what_the_command_prints(
     assert trajudge(["score", "--judgments", folder, "--split", "test", "--full"]) == 0
     parts = capsys.readouterr().out.split("\n\n")
     (equal,) = [part for part in parts if part.startswith("Trivial baselines at")]
-    guide = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/measurements.md").read_text(encoding="utf-8")
     tables = [cells for cells in map(_cells, guide.splitlines()) if len(cells) == 4]
     written = {name.partition(" (")[0]: cells for name, *cells in tables}
     names = {"webjudge-7b": "WebJudge-7B", "rule-based beside webjudge-7b": "rule-based"}
