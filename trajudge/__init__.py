@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trajudge import stats
     from trajudge.annotations.model import Label
+    from trajudge.eval.check import check
     from trajudge.eval.select.decision import Decision
     from trajudge.face.data import labels, load
     from trajudge.face.decisions import accept, audit, select
@@ -47,6 +48,7 @@ _HOMES = {
     "accept": "face.decisions",
     "ajudge": "face.judging",
     "audit": "face.decisions",
+    "check": "eval.check",
     "compare": "face.results",
     "judge": "face.judging",
     "labels": "face.data",
@@ -79,6 +81,7 @@ __all__ = [
     "accept",
     "ajudge",
     "audit",
+    "check",
     "compare",
     "judge",
     "labels",

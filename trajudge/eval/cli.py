@@ -109,6 +109,11 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
             ),
         },
     ),
+    "check": Command(
+        "eval.check:run",
+        "check whether the verdicts in a table can be trusted",
+        "eval.settings:CheckConfig",
+    ),
     "score": Command(
         "eval.score:report",
         "score judges: tables, ranks, checks, plots, errors",

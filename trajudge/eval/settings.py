@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from trajudge.annotations import LABELS_BY, LabelsBy, labels_by
 from trajudge.judges.calls.settings import CallConfig
@@ -50,6 +50,102 @@ class LabelConfig(Settings):
         if not isinstance(values, dict) or (by := values.get("labels_by")) not in LABELS_BY:
             return values
         return {**values, "annotations": labels_by(values.get("annotations"), by)}
+
+
+CHECK_TARGETS = ("precision", "recall", "agreement")
+
+
+class CheckSettings(Settings):
+    """How a table of verdicts is read, and which target is tested."""
+
+    columns: Annotated[
+        str | None,
+        Option(
+            "which column is what (judge, label, task, run, agent, benchmark, rule, answer, "
+            "annotator), as in judge=verdict,label=human; several judges: judge=a,judge=b "
+            "(default: by their names)",
+            "ROLE=COLUMN,...",
+        ),
+    ] = None
+    words: Annotated[
+        str | None, Option("what words mean, beyond yes, pass, success, ...", "WORD=yes,WORD=no")
+    ] = None
+    threshold: Annotated[
+        float | None, Option("the least score that is a yes, where judges give scores", "SCORE")
+    ] = None
+    labels_by: Annotated[
+        LabelsBy | None,
+        Option(
+            "primary, majority, unanimous or any: of several labels of a run (default: refuse "
+            "those that differ)",
+            "POLICY",
+        ),
+    ] = None
+    target: Annotated[
+        str | None,
+        Option(
+            "rates to be shown: precision, recall or agreement, as in precision=0.8,recall=0.5 "
+            "(default: name the highest that hold)",
+            "METRIC=RATE,...",
+        ),
+    ] = None
+    confidence: Annotated[
+        float, Field(gt=0.5, lt=1), Option("of what is said of a target", "LEVEL")
+    ] = 0.95
+
+    @field_validator("columns", "target", mode="before")
+    @classmethod
+    def _write_out(cls, value: Any) -> Any:
+        """Write what Python gives as a mapping as the command line has it."""
+        if not isinstance(value, Mapping):
+            return value
+        several = {k: [v] if isinstance(v, str | float | int) else v for k, v in value.items()}
+        return ",".join(f"{key}={each}" for key, values in several.items() for each in values)
+
+    @field_validator("target")
+    @classmethod
+    def _check_target(cls, value: str | None) -> str | None:
+        _targets(value)
+        return value
+
+    @property
+    def targets(self) -> dict[str, float]:
+        """The rates to be shown, by metric."""
+        return _targets(self.target)
+
+
+def _targets(text: str | None) -> dict[str, float]:
+    rates: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in (text or "").split(","))):
+        metric, _, number = (each.strip() for each in part.partition("="))
+        if metric not in CHECK_TARGETS:
+            raise ValueError(f"name {', '.join(CHECK_TARGETS[:-1])} or {CHECK_TARGETS[-1]}=RATE")
+        try:
+            rate = float(number)
+        except ValueError:
+            raise ValueError(f"write it as {metric}=0.8") from None
+        if not 0 < rate < 1:
+            raise ValueError(f"{metric} must lie between 0 and 1, as in {metric}=0.8")
+        if metric in rates:
+            raise ValueError(f"{metric} is given twice: give it once")
+        rates[metric] = rate
+    return rates
+
+
+class CheckConfig(CheckSettings):
+    """Check whether the verdicts in a table can be trusted. A row is a judgment: what a judge said
+    (verdict), what is true (label), and of which task. Neither trajectories nor a model are needed.
+    Ends with 0 where the targets hold, 1 where one does not, 3 where the labels cannot tell.
+
+      trajudge check verdicts.csv
+      trajudge check verdicts.csv --target precision=0.8
+      trajudge check log.jsonl --columns judge=grader.pass,label=human,task=question_id
+    """
+
+    table: Annotated[
+        Path, Argument("TABLE", "CSV, JSON, JSON lines or Parquet file, one row a judgment")
+    ]
+    report: Annotated[Path | None, Output("write one HTML page", "FILE")] = None
 
 
 class AuditConfig(LabelConfig):

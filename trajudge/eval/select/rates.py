@@ -63,7 +63,7 @@ _BISECTIONS = 40
 _FAILED_TASK = 1 / 3
 _MOST_SKEWED = 0.5
 _LARGEST_T = 50.0
-_MOST_LABELS = 200_000
+_MOST_LABELS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,9 +431,17 @@ def labels_needed(
         return None
     n = np.arange(1, largest + 1)
     # The fewest hits among n that reject the target, less one.
-    critical = scipy.stats.binom.isf(alpha, n, target)
-    reached = scipy.stats.binom.sf(critical, n, truth) >= power
+    critical = np.ceil(scipy.special.bdtrik(1 - alpha, n, target)).clip(0, n)
+    critical -= (critical > 0) & (_more_hits(critical - 1, n, target) <= alpha)
+    critical += _more_hits(critical, n, target) > alpha
+    reached = _more_hits(critical, n, truth) >= power
     return int(n[reached.argmax()]) if reached.any() else None
+
+
+def _more_hits(hits: Floats, trials: Ints, rate: float) -> Floats:
+    """Compute P[Binomial(trials, rate) > hits]."""
+    tail = scipy.special.betainc(hits + 1, np.maximum(trials - hits, 1e-9), rate)
+    return np.where(hits >= trials, 0.0, tail)
 
 
 def _about(target: float, truth: float, alpha: float, power: float) -> int | None:

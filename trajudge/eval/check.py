@@ -1,0 +1,693 @@
+"""``trajudge check``: may the verdicts in a table be trusted?
+
+One row is a judgment: what a judge said, and what is true. Nothing else is needed, neither
+trajectories nor a model. Limits count tasks, as everywhere in trajudge; whether a target holds is
+decided by the test that ``trajudge select`` uses (``trajudge.eval.select.rates``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from trajudge.annotations.model import LABELS_BY
+from trajudge.eval.select.rates import (
+    RateSums,
+    cluster_sums,
+    design_effects,
+    labels_needed,
+    lower_limits,
+    p_values,
+    rate_sums,
+)
+from trajudge.eval.settings import CheckConfig, CheckSettings
+from trajudge.stats.intervals import Bools, Ints, defined, differences_by_cluster, rates_by_cluster
+from trajudge.util.commands import FAILURES, OK
+from trajudge.util.errors import UserError
+from trajudge.util.files import save_bytes
+from trajudge.util.foreign_table import (
+    ForeignTable,
+    choose_column,
+    holds_scores,
+    missing_column,
+    parse_columns,
+    parse_words,
+    read_rows,
+    read_verdict,
+)
+from trajudge.util.settings import make
+from trajudge.util.tables import Table, all_folded
+from trajudge.util.tables import text as table_text
+from trajudge.util.terminal import count_of, listed, one_line
+
+CANNOT_TELL = 3  # the exit code where the labels decide neither way
+
+# What columns are known by, in this order.
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "label": (
+        *("label", "human", "expert", "gold", "truth", "ground_truth", "human_label"),
+        *("expert_label", "gold_label", "label_human", "label_expert", "annotation", "target"),
+        *("reference", "correct", "is_correct", "success", "outcome"),
+    ),
+    "judge": (
+        *("verdict", "judge", "prediction", "judge_verdict", "llm_verdict", "predicted", "pred"),
+        *("judgment", "judgement", "judge_label", "model_verdict", "llm_judge", "score"),
+        "judge_score",
+    ),
+    "task": (
+        *("task", "task_id", "task_name", "question", "question_id", "goal", "prompt_id"),
+        *("intent", "instruction", "scenario", "problem", "problem_id", "item", "prompt"),
+    ),
+    "run": ("run", "run_id", "trajectory", "trajectory_id", "attempt", "sample", "seed", "trial"),
+    "agent": ("agent", "agent_id", "model", "policy", "system"),
+    "benchmark": ("benchmark", "dataset", "suite", "website", "site", "domain"),
+    "rule": ("rule", "rule_based", "official_reward", "reward", "cum_reward", "evaluator"),
+    "answer": ("answer", "response", "output", "final_answer", "completion", "answer_length"),
+    "annotator": ("annotator", "annotator_id", "rater", "labeler", "labeller", "reviewer"),
+}
+_TASK_BY_ROW = ("id", "example_id", "sample_id", "uid")  # taken for the task if nothing else is
+_JUDGES = re.compile(r"(?:judge|verdict|prediction|pred|score)[\W_]+(.+)|.+[\W_](?:verdict|score)")
+_LABELS = re.compile(
+    r"(?:ann|annotator|human|expert|rater|reviewer|label)[\W_]*(?:\d+|[a-z]|[\W_]\w+)", re.I
+)
+_REWARDED = 0.5  # an official reward above it is a success
+_SAME_AS_LENGTH = 0.95  # area under the curve of the answer's length for the judge's verdicts
+_FEW = 20
+
+Metric = Literal["precision", "recall", "agreement"]
+Status = Literal["holds", "does not hold", "cannot be told yet"]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of trials: ``hits`` of ``trials``, its 95 % limits over tasks, and ``holds``, the
+    highest target in whole percents that the test of ``select`` confirms (0: none)."""
+
+    hits: int
+    trials: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    holds: float
+
+    def __str__(self) -> str:
+        if self.estimate is None:
+            return "–"
+        if self.low is None or self.high is None:
+            return f"{100 * self.estimate:.1f}"
+        return f"{100 * self.estimate:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+
+
+@dataclass(frozen=True)
+class TargetResult:
+    """Whether a rate is at least ``target``: ``status``, the p-value of the side that was shown or
+    is nearer, and about how many ``more_labels`` (None: no number decides it; of runs that the
+    judge accepts for precision, of right runs for recall) would decide with probability 0.8."""
+
+    metric: Metric
+    target: float
+    status: Status
+    p_value: float
+    more_labels: int | None
+
+
+@dataclass(frozen=True)
+class CheckedJudge:
+    """One column of verdicts against the labels. ``rows`` have both a verdict and a label;
+    ``gain`` is its precision less the base rate, with 95 % limits, as fractions."""
+
+    name: str
+    rows: int
+    precision: Rate
+    recall: Rate
+    agreement: Rate
+    gain: tuple[float, float, float] | None
+    targets: tuple[TargetResult, ...] = ()
+
+    @property
+    def accepts(self) -> float:
+        """The share of rows that the judge accepts."""
+        return self.precision.trials / self.rows if self.rows else math.nan
+
+
+@dataclass(frozen=True)
+class Check:
+    """What ``check`` says of a table; ``print`` shows it.
+
+    ``columns`` names the columns by role; ``tasks`` is None where rows count as independent;
+    ``base_rate`` is the share of right runs, which is the precision of accepting every run;
+    ``rule`` is the rule-based column, if there is one; ``warnings`` name what was not counted and
+    what the figures do not say, the gravest first.
+    """
+
+    source: str
+    rows: int
+    tasks: int | None
+    columns: Mapping[str, tuple[str, ...]]
+    judges: tuple[CheckedJudge, ...]
+    base_rate: Rate
+    rule: CheckedJudge | None
+    confidence: float
+    warnings: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 where every target holds (or none was given), 1 where one does not, else 3."""
+        stands = {target.status for judge in self.judges for target in judge.targets}
+        if "does not hold" in stands:
+            return FAILURES
+        return CANNOT_TELL if "cannot be told yet" in stands else OK
+
+    @property
+    def sentences(self) -> list[str]:
+        """The findings in words: the targets first, then each judge, then what stands beside."""
+        return [*_target_sentences(self), *_finding_sentences(self)]
+
+    def __str__(self) -> str:
+        warnings = [f"warning: {warning}" for warning in self.warnings]
+        lines = [*all_folded(self.sentences), "", table_text(_table(self)).strip("\n"), ""]
+        return "\n".join([*lines, *all_folded([_column_sentence(self), *warnings])])
+
+
+def check(table: Any, **settings: Any) -> Check:
+    """Check verdicts against labels, one row a judgment.
+
+    ``table`` is the path of a CSV, JSON, JSON lines or Parquet file, a data frame, or an iterable
+    of mappings. Keywords are the options of ``trajudge check``: ``columns={"judge": "verdict"}``,
+    ``words``, ``threshold``, ``labels_by``, ``target={"precision": 0.8}``, ``confidence``.
+    Raises UserError for a table or a column that cannot be read.
+    """
+    return check_table(read_rows(table), make(CheckSettings, settings))
+
+
+def run(config: CheckConfig) -> int:
+    """Carry out ``trajudge check``. Returns 0 where the targets hold, 1 where one does not, 3 where
+    the labels cannot tell."""
+    checked = check_table(read_rows(config.table), config)
+    sys.stdout.write(f"{checked}\n")
+    if config.report is not None:
+        write_page(checked, config.report)
+        sys.stderr.write(f"the page is {config.report}\n")
+    return checked.exit_code
+
+
+def check_table(table: ForeignTable, config: CheckSettings) -> Check:
+    """Check the verdicts of a table. Raises UserError for a column that cannot be read."""
+    words = parse_words(config.words)
+    columns = _choose_columns(table, parse_columns(config.columns, [*ROLES]), words)
+    rows = _Rows(table, columns, words, config)
+    alpha = (1 - config.confidence) / len(columns["judge"])  # of one judge among several
+    judges = [rows.judge(name, config.targets, alpha) for name in columns["judge"]]
+    named = columns.get("rule")
+    truth = rows.labels == 1
+    return Check(
+        source=table.source,
+        rows=len(rows.labels),
+        tasks=rows.tasks,
+        columns=columns,
+        judges=tuple(judges),
+        base_rate=rows.rate(truth, rows.labels >= 0, alpha),
+        rule=rows.rule(named[0]) if named else None,
+        confidence=config.confidence,
+        warnings=tuple(rows.warnings(judges)),
+    )
+
+
+def _choose_columns(
+    table: ForeignTable, given: Mapping[str, list[str]], words: Mapping[str, bool]
+) -> dict[str, tuple[str, ...]]:
+    """Find the column, or columns, of every role; only labels and verdicts are needed."""
+    chosen: dict[str, tuple[str, ...]] = {}
+
+    def taken() -> list[str]:
+        return [name for names in chosen.values() for name in names]
+
+    for role, names in given.items():
+        chosen[role] = tuple(choose_column(table, (), name) or name for name in names)
+    several = {"label": _LABELS, "judge": _JUDGES}
+    for role, candidates in ROLES.items():
+        if role in chosen:
+            continue
+        name = choose_column(table, candidates, taken=taken())
+        if name is not None:
+            chosen[role] = (name,)
+        elif role in several:
+            alike = [
+                each
+                for each in table.columns
+                if each not in taken()
+                and several[role].fullmatch(each)
+                and _is_judged(table.column(each), words, scores=role == "judge")
+            ]
+            if not alike:
+                raise missing_column(table, role, candidates[:7], words)
+            chosen[role] = tuple(alike)
+    if "task" not in chosen and (name := choose_column(table, _TASK_BY_ROW, taken=taken())):
+        chosen["task"] = (name,)
+    return chosen
+
+
+def _is_judged(cells: Sequence[str], words: Mapping[str, bool], *, scores: bool) -> bool:
+    """Return True for a column most of whose filled cells say yes or no, or with ``scores`` are
+    numbers."""
+    filled = [cell for cell in cells if cell]
+    if scores and holds_scores(filled):
+        return True
+    read = sum(read_verdict(cell, words).verdict is not None for cell in filled)
+    return read > len(filled) / 2
+
+
+class _Rows:
+    """The table as arrays over rows: labels and verdicts 1, 0, or -1 where they cannot be read."""
+
+    def __init__(
+        self,
+        table: ForeignTable,
+        columns: Mapping[str, tuple[str, ...]],
+        words: Mapping[str, bool],
+        config: CheckSettings,
+    ) -> None:
+        self._columns, self._words, self._threshold = columns, words, config.threshold
+        self._lost: list[str] = []  # what could not be read, in sentences
+        scored = [name for name in columns["judge"] if holds_scores(table.column(name))]
+        if config.threshold is not None and not scored:
+            raise UserError(
+                f"--threshold {config.threshold:g}: {listed(columns['judge'])} holds no scores: "
+                "leave it out"
+            )
+        self._scored = set(scored)
+        opinions = [self._read(table, name, "label") for name in columns["label"]]
+        table, opinions = _joined_annotators(table, columns, opinions)
+        self._table = table
+        self._verdicts = {name: self._read(table, name, "judge") for name in columns["judge"]}
+        self.labels = _one_label(table, columns["label"], opinions, config)
+        self.tasks: int | None = None
+        self._task: Ints = np.arange(len(table))
+        self._stratum = np.zeros(len(table), dtype=np.int64)
+        if "benchmark" in columns:
+            self._stratum = _codes(table.column(columns["benchmark"][0]))
+        if "task" in columns:
+            cells = table.column(columns["task"][0])
+            if missing := [row for row, cell in enumerate(cells) if not cell]:
+                raise UserError(
+                    f"{table.at(missing[0])}: {columns['task'][0]} is empty in "
+                    f"{count_of(len(missing), 'row')}: name the task of every row, or another "
+                    "column with --columns task=COLUMN"
+                )
+            self._task = _codes(cells)
+            self.tasks = len({*zip(self._task.tolist(), self._stratum.tolist(), strict=True)})
+
+    def _read(self, table: ForeignTable, name: str, role: str) -> Ints:
+        cells = table.column(name)
+        if role == "judge" and name in self._scored:
+            return self._read_scores(table, name, cells)
+        if holds_scores(cells):
+            raise UserError(
+                f"{table.source}: {name!r} holds other numbers than 0 and 1: name the column with "
+                f"the {role} by --columns {role}=COLUMN"
+            )
+        readings = [read_verdict(cell, self._words) for cell in cells]
+        reasons = [reading.reason for reading in readings]
+        self._lose(table, name, reasons)
+        known = sum(reading.verdict is not None for reading in readings)
+        if not known:
+            odd = listed([repr(cell) for cell in dict.fromkeys(filter(None, cells))], 4)
+            raise UserError(
+                f"{table.source}: no cell of {name!r} says yes or no ({odd or 'all are empty'}): "
+                f"say what its words mean with --words WORD=yes,WORD=no, or name another column "
+                f"with --columns {role}=COLUMN"
+            )
+        return np.array([-1 if r.verdict is None else int(r.verdict) for r in readings])
+
+    def _read_scores(self, table: ForeignTable, name: str, cells: Sequence[str]) -> Ints:
+        if self._threshold is None:
+            numbers = [number for cell in cells if (number := _number(cell)) is not None]
+            raise UserError(
+                f"{table.source}: {name!r} holds scores from {min(numbers):g} to "
+                f"{max(numbers):g}: name the least score that is a yes with --threshold SCORE"
+            )
+        numbers_or_none = [_number(cell) for cell in cells]
+        reasons = [
+            "" if number is not None else ("unreadable" if cell else "empty")
+            for number, cell in zip(numbers_or_none, cells, strict=True)
+        ]
+        self._lose(table, name, reasons)
+        return np.array([-1 if n is None else int(n >= self._threshold) for n in numbers_or_none])
+
+    def _lose(self, table: ForeignTable, name: str, reasons: Sequence[str]) -> None:
+        counts = Counter(reason for reason in reasons if reason)
+        if not counts:
+            return
+        first = next(row for row, reason in enumerate(reasons) if reason)
+        for row, reason in enumerate(reasons):
+            if reason == "unreadable":
+                first = row
+                break
+        kinds = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+        self._lost.append(
+            f"{counts.total():,} of {len(reasons):,} cells of {name!r} say neither yes nor no and "
+            f"count in nothing ({kinds}), such as {table.column(name)[first][:40]!r} "
+            f"({table.at(first)})"
+        )
+
+    def judge(self, name: str, targets: Mapping[str, float], alpha: float) -> CheckedJudge:
+        """Measure a column of verdicts."""
+        return self._measured(name, self._verdicts[name], targets, alpha)
+
+    def rule(self, name: str) -> CheckedJudge:
+        """Measure the rule-based column: words, or rewards above 0.5."""
+        cells = self._table.column(name)
+        if holds_scores(cells):
+            numbers = [_number(cell) for cell in cells]
+            verdicts = np.array([-1 if n is None else int(n > _REWARDED) for n in numbers])
+        else:
+            verdicts = self._read(self._table, name, "rule")
+        return self._measured(name, verdicts, {}, 0.05)
+
+    def _measured(
+        self, name: str, verdicts: Ints, targets: Mapping[str, float], alpha: float
+    ) -> CheckedJudge:
+        both = (verdicts >= 0) & (self.labels >= 0)
+        if not both.any():
+            raise UserError(
+                f"{self._table.source}: no row has both a verdict of {name!r} and a label: name "
+                "columns of the same rows"
+            )
+        yes, right = (verdicts == 1) & both, (self.labels == 1) & both
+        trials = {"precision": yes, "recall": right, "agreement": both}
+        hits = {"precision": yes & right, "recall": yes & right, "agreement": both & (yes == right)}
+        gain = differences_by_cluster(
+            hits["precision"],
+            right,
+            self._task,
+            self._stratum,
+            trials=np.stack([yes, both]),
+        ).interval
+        limits = [float(part[0]) for part in (gain.estimate, gain.low, gain.high)]
+        return CheckedJudge(
+            name=name,
+            rows=int(both.sum()),
+            precision=self.rate(hits["precision"], trials["precision"], alpha),
+            recall=self.rate(hits["recall"], trials["recall"], alpha),
+            agreement=self.rate(hits["agreement"], trials["agreement"], alpha),
+            gain=None if np.isnan(limits).any() else (limits[0], limits[1], limits[2]),
+            targets=tuple(
+                self._target(metric, hits[metric], trials[metric], target, alpha)  # type: ignore[arg-type]
+                for metric, target in targets.items()
+            ),
+        )
+
+    def _sums(self, hits: Bools, trials: Bools) -> RateSums:
+        table = hits[:, None], trials[:, None]
+        return rate_sums(cluster_sums(*table, self._task, self._stratum))
+
+    def rate(self, hits: Bools, trials: Bools, alpha: float) -> Rate:
+        """Estimate a share, with limits over tasks, and the highest target that holds."""
+        interval = rates_by_cluster(hits[:, None], trials[:, None], self._task, self._stratum)
+        ends = interval.interval
+        holds = float(np.nan_to_num(lower_limits(self._sums(hits, trials), alpha))[0])
+        return Rate(
+            hits=int(hits.sum()),
+            trials=int(trials.sum()),
+            estimate=defined(float(ends.estimate[0])),
+            low=defined(float(ends.low[0])),
+            high=defined(float(ends.high[0])),
+            holds=math.floor(100 * holds + 1e-9) / 100,
+        )
+
+    def _target(
+        self, metric: Metric, hits: Bools, trials: Bools, target: float, alpha: float
+    ) -> TargetResult:
+        sums = self._sums(hits, trials)
+        above = float(p_values(sums, target)[0])
+        below = float(p_values(sums.misses, 1 - target)[0])
+        if above <= alpha:
+            return TargetResult(metric, target, "holds", above, None)
+        if below <= alpha:
+            return TargetResult(metric, target, "does not hold", below, None)
+        estimate = float(sums.estimate[0])
+        needed = None
+        if not math.isnan(estimate):
+            needed = labels_needed(target, estimate, alpha=alpha)
+        if needed is not None:
+            needed = math.ceil(needed * float(design_effects(sums)[0]))
+            needed = max(needed - int(trials.sum()), 0)
+        return TargetResult(metric, target, "cannot be told yet", min(above, below), needed)
+
+    def warnings(self, judges: Sequence[CheckedJudge]) -> Iterator[str]:
+        """Name what the figures do not say, the gravest first."""
+        for judge in judges:
+            few = min(judge.precision.trials, judge.recall.trials)
+            if few < _FEW:
+                what = "runs that it accepts" if judge.precision.trials == few else "right runs"
+                yield f"{judge.name} has only {few} {what}: too few to say much"
+        yield from (line for judge in judges if (line := self._length_warning(judge.name)))
+        yield from self._lost
+        if self.tasks is None:
+            yield (
+                "no column names the tasks, so that every row counts as one: where tasks have "
+                "several runs the limits are too narrow: --columns task=COLUMN"
+            )
+        elif self.tasks < _FEW and self.tasks < len(self.labels):
+            yield f"the rows are of {count_of(self.tasks, 'task')} only: label more tasks"
+
+    def _length_warning(self, name: str) -> str | None:
+        if "answer" not in self._columns:
+            return None
+        cells = self._table.column(self._columns["answer"][0])
+        numeric = all(_number(cell) is not None for cell in cells if cell)
+        lengths = np.array([_number(c) or 0.0 if numeric else float(len(c)) for c in cells])
+        verdicts = self._verdicts[name]
+        yes, no = lengths[verdicts == 1], np.sort(lengths[verdicts == 0])
+        if min(len(yes), len(no)) < 5:
+            return None
+        less = np.searchsorted(no, yes, side="left") + np.searchsorted(no, yes, side="right")
+        area = float(less.mean() / 2 / len(no))
+        if max(area, 1 - area) < _SAME_AS_LENGTH:
+            return None
+        kind = "long" if area > 0.5 else "short"
+        return (
+            f"{name} says the same as the length of the answer: yes to {kind} ones "
+            f"(area under the curve {max(area, 1 - area):.2f})"
+        )
+
+
+def _joined_annotators(
+    table: ForeignTable, columns: Mapping[str, tuple[str, ...]], opinions: list[Ints]
+) -> tuple[ForeignTable, list[Ints]]:
+    """Join the rows of one run that several annotators labelled into one row with several labels.
+
+    Raises UserError where no column tells the runs apart, or their verdicts differ.
+    """
+    if "annotator" not in columns or len(opinions) > 1:
+        return table, opinions
+    people = table.column(columns["annotator"][0])
+    keys = [columns[role][0] for role in ("benchmark", "task", "agent", "run") if role in columns]
+    if len(set(people)) < 2 or not keys:
+        return table, opinions
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for row, key in enumerate(zip(*(table.column(name) for name in keys), strict=True)):
+        groups.setdefault(key, []).append(row)
+    if len(groups) == len(people):
+        return table, opinions
+    kept = [place for place, name in enumerate(table.columns) if name in columns["judge"]]
+    for rows in groups.values():
+        labelled = Counter(people[row] for row in rows)
+        if (
+            labelled.most_common(1)[0][1] > 1
+            or len({tuple(table.rows[row][place] for place in kept) for row in rows}) > 1
+        ):
+            raise UserError(
+                f"{table.at(rows[-1])}: several runs have the same {listed(keys)}: name the column "
+                "that tells them apart with --columns run=COLUMN"
+            )
+    several = max(map(len, groups.values()))
+    joined = [np.full(len(groups), -1) for _ in range(several)]
+    for place, rows in enumerate(groups.values()):
+        for nth, row in enumerate(rows):
+            joined[nth][place] = opinions[0][row]
+    first = [rows[0] for rows in groups.values()]
+    lines = [table.lines[row] for row in first] if table.lines else ()
+    return ForeignTable(table.columns, [table.rows[r] for r in first], table.source, lines), joined
+
+
+def _one_label(
+    table: ForeignTable, names: Sequence[str], opinions: Sequence[Ints], config: CheckSettings
+) -> Ints:
+    """Return the label of every row, by ``labels_by`` of several. Raises UserError where they
+    differ and nothing says which counts."""
+    if len(opinions) == 1:
+        return opinions[0]
+    stacked = np.stack(opinions)
+    yes, no = (stacked == 1).sum(axis=0), (stacked == 0).sum(axis=0)
+    differ = (yes > 0) & (no > 0)
+    if config.labels_by is None:
+        if differ.any():
+            named = f"the labels {listed(names)}" if len(names) > 1 else "the annotators"
+            raise UserError(
+                f"{table.source}: {named} differ in {int(differ.sum())} of {len(table)} rows: say "
+                f"which counts with --labels-by {'|'.join(LABELS_BY)}, or name one with --columns "
+                "label=COLUMN"
+            )
+        return np.where(yes > 0, 1, np.where(no > 0, 0, -1))
+    if config.labels_by == "primary":
+        first = (stacked >= 0).argmax(axis=0)
+        return np.asarray(stacked[first, np.arange(stacked.shape[1])])
+    if config.labels_by == "any":
+        return np.where(yes > 0, 1, np.where(no > 0, 0, -1))
+    if config.labels_by == "unanimous":
+        alike = (stacked == stacked[0]).all(axis=0)
+        return np.where(alike, stacked[0], -1)
+    return np.where(yes > no, 1, np.where(no > yes, 0, -1))
+
+
+def _codes(cells: Sequence[str]) -> Ints:
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(cell, len(numbers)) for cell in cells], dtype=np.int64)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _finding_sentences(checked: Check) -> Iterator[str]:
+    base = checked.base_rate
+    for judge in checked.judges:
+        precision, recall = judge.precision, judge.recall
+        if not precision.trials:
+            yield f"{judge.name} never says yes in {judge.rows:,} rows: it has no precision."
+            continue
+        if precision.trials == judge.rows:
+            yield (
+                f"{judge.name} never says no: it accepts all {judge.rows:,} runs, of which "
+                f"{precision.hits:,} are right: {_percents(precision)}."
+            )
+            continue
+        right = f"Of the {recall.trials:,} right runs it accepts {recall.hits:,}"
+        yield (
+            f"Of the {precision.trials:,} runs that {judge.name} accepts {precision.hits:,} are "
+            f"right: {_percents(precision)}. {right}: {_percents(recall)}."
+        )
+        if judge.gain is not None:
+            points, low, high = (100 * part for part in judge.gain)
+            limits = f"{points:+.1f} points [{low:+.1f}, {high:+.1f}]"
+            always = f"accepting every run is right in {_percents(base)}"
+            if low > 0:
+                yield f"That is better than accepting all: {always}; {limits}."
+            else:
+                yield f"It is not shown to be better than accepting all: {always}; {limits}."
+        if not judge.targets:
+            yield (
+                f"The highest targets that hold for {judge.name}, each with a chance of error of "
+                f"{100 * (1 - checked.confidence):g} %: precision {100 * precision.holds:.0f} %, "
+                f"recall {100 * recall.holds:.0f} %, agreement "
+                f"{100 * judge.agreement.holds:.0f} %."
+            )
+    if (rule := checked.rule) is not None and rule.precision.trials:
+        yield (
+            f"The rule-based column {rule.name} is right in {_percents(rule.precision)} of what it "
+            f"accepts, and accepts {_percents(rule.recall)} of the right runs."
+        )
+
+
+def _target_sentences(checked: Check) -> Iterator[str]:
+    error = 100 * (1 - checked.confidence)
+    among = f", {len(checked.judges)} judges tested" if len(checked.judges) > 1 else ""
+    for judge in checked.judges:
+        for one in judge.targets:
+            rate = getattr(judge, one.metric)
+            seen = f"{_percents(rate)} seen" if rate.estimate is not None else "nothing seen"
+            yield (
+                f"{judge.name}: {one.metric} of at least {100 * one.target:g} % {one.status} "
+                f"({seen}; chance of error {error:g} %{among}){_more(judge, one)}."
+            )
+
+
+def _more(judge: CheckedJudge, one: TargetResult) -> str:
+    """Say what would decide an open target, and which one holds."""
+    if one.status != "cannot be told yet":
+        return ""
+    of = {"precision": " of runs that it accepts", "recall": " of right runs", "agreement": ""}
+    rate: Rate = getattr(judge, one.metric)
+    if rate.estimate is None:
+        return f": label{of[one.metric].removeprefix(' of')}"
+    holds = f"; {100 * rate.holds:.0f} % holds"
+    if one.more_labels is None:
+        return f": {100 * rate.estimate:.1f} % is too near for any number of labels to tell{holds}"
+    if not one.more_labels:
+        return f": the labels are many enough, but of too few tasks: label other tasks{holds}"
+    share = rate.trials / judge.rows
+    rows = "" if share == 1 else f" (of about {one.more_labels / share:,.0f} runs)"
+    return f": about {one.more_labels:,} more labels{of[one.metric]}{rows}{holds}"
+
+
+def _percents(rate: Rate) -> str:
+    estimate, bracket, limits = str(rate).partition(" [")
+    return f"{estimate} %{bracket}{limits}"
+
+
+def _column_sentence(checked: Check) -> str:
+    named = "; ".join(f"{role}: {listed(names)}" for role, names in checked.columns.items())
+    tasks = "" if checked.tasks is None else f" of {count_of(checked.tasks, 'task')}"
+    return (
+        f"{checked.source}: {count_of(checked.rows, 'row')}{tasks}. Columns: {named} "
+        "(others: --columns ROLE=COLUMN)"
+    )
+
+
+def _table(checked: Check) -> Table:
+    base = checked.base_rate
+    head = ("", "precision [95 %]", "recall [95 %]", "agreement [95 %]", "accepts", "rows")
+    judges = [*checked.judges, *([checked.rule] if checked.rule else [])]
+    rows = [
+        (
+            one_line(judge.name),
+            *map(str, (judge.precision, judge.recall, judge.agreement)),
+            f"{100 * judge.accepts:.1f}",
+            f"{judge.rows:,}",
+        )
+        for judge in judges
+    ]
+    always = ("always yes", str(base), "100.0", str(base), "100.0", f"{base.trials:,}")
+    return Table("", head, [*rows, always], 1)
+
+
+def _page_judges(checked: Check) -> list[dict[str, Any]]:
+    judges = [*checked.judges, *([checked.rule] if checked.rule else [])]
+    return [
+        {
+            **vars(judge),
+            "name": one_line(judge.name),
+            "wanted": {one.metric: one.target for one in judge.targets},
+        }
+        for judge in judges
+    ]
+
+
+def write_page(checked: Check, file: Path) -> None:
+    """Write one HTML page, which needs no network; every text is escaped. Raises UserError where it
+    cannot be written."""
+    environment = Environment(
+        loader=PackageLoader("trajudge.eval", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("check.html").render(
+        checked=checked, judges=_page_judges(checked), columns=_column_sentence(checked)
+    )
+    save_bytes(file, page.encode())
