@@ -88,7 +88,7 @@ Status = Literal["holds", "does not hold", "cannot be told yet"]
 
 
 @dataclass(frozen=True)
-class Rate:
+class CheckedRate:
     """A share of trials: ``hits`` of ``trials``, its 95 % limits over tasks, and ``holds``, the
     highest target in whole percents that the test of ``select`` confirms (0: none)."""
 
@@ -127,9 +127,9 @@ class CheckedJudge:
 
     name: str
     rows: int
-    precision: Rate
-    recall: Rate
-    agreement: Rate
+    precision: CheckedRate
+    recall: CheckedRate
+    agreement: CheckedRate
     gain: tuple[float, float, float] | None
     targets: tuple[TargetResult, ...] = ()
 
@@ -140,7 +140,7 @@ class CheckedJudge:
 
 
 @dataclass(frozen=True)
-class Check:
+class TableCheck:
     """What ``check`` says of a table; ``print`` shows it.
 
     ``columns`` names the columns by role; ``tasks`` is None where rows count as independent;
@@ -154,7 +154,7 @@ class Check:
     tasks: int | None
     columns: Mapping[str, tuple[str, ...]]
     judges: tuple[CheckedJudge, ...]
-    base_rate: Rate
+    base_rate: CheckedRate
     rule: CheckedJudge | None
     confidence: float
     warnings: tuple[str, ...]
@@ -178,7 +178,7 @@ class Check:
         return "\n".join([*lines, *all_folded([_column_sentence(self), *warnings])])
 
 
-def check(table: Any, **settings: Any) -> Check:
+def check(table: Any, **settings: Any) -> TableCheck:
     """Check verdicts against labels, one row a judgment.
 
     ``table`` is the path of a CSV, JSON, JSON lines or Parquet file, a data frame, or an iterable
@@ -200,7 +200,7 @@ def run(config: CheckConfig) -> int:
     return checked.exit_code
 
 
-def check_table(table: ForeignTable, config: CheckSettings) -> Check:
+def check_table(table: ForeignTable, config: CheckSettings) -> TableCheck:
     """Check the verdicts of a table. Raises UserError for a column that cannot be read."""
     words = parse_words(config.words)
     columns = _choose_columns(table, parse_columns(config.columns, [*ROLES]), words)
@@ -209,7 +209,7 @@ def check_table(table: ForeignTable, config: CheckSettings) -> Check:
     judges = [rows.judge(name, config.targets, alpha) for name in columns["judge"]]
     named = columns.get("rule")
     truth = rows.labels == 1
-    return Check(
+    return TableCheck(
         source=table.source,
         rows=len(rows.labels),
         tasks=rows.tasks,
@@ -333,7 +333,7 @@ class _Rows:
             numbers = [number for cell in cells if (number := _number(cell)) is not None]
             raise UserError(
                 f"{table.source}: {name!r} holds scores from {min(numbers):g} to "
-                f"{max(numbers):g}: name the least score that is a yes with --threshold SCORE"
+                f"{max(numbers):g}: name the least score that is a yes with --threshold T"
             )
         numbers_or_none = [_number(cell) for cell in cells]
         reasons = [
@@ -410,12 +410,12 @@ class _Rows:
         table = hits[:, None], trials[:, None]
         return rate_sums(cluster_sums(*table, self._task, self._stratum))
 
-    def rate(self, hits: Bools, trials: Bools, alpha: float) -> Rate:
+    def rate(self, hits: Bools, trials: Bools, alpha: float) -> CheckedRate:
         """Estimate a share, with limits over tasks, and the highest target that holds."""
         interval = rates_by_cluster(hits[:, None], trials[:, None], self._task, self._stratum)
         ends = interval.interval
         holds = float(np.nan_to_num(lower_limits(self._sums(hits, trials), alpha))[0])
-        return Rate(
+        return CheckedRate(
             hits=int(hits.sum()),
             trials=int(trials.sum()),
             estimate=defined(float(ends.estimate[0])),
@@ -563,7 +563,7 @@ def _number(cell: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _finding_sentences(checked: Check) -> Iterator[str]:
+def _finding_sentences(checked: TableCheck) -> Iterator[str]:
     base = checked.base_rate
     for judge in checked.judges:
         precision, recall = judge.precision, judge.recall
@@ -603,7 +603,7 @@ def _finding_sentences(checked: Check) -> Iterator[str]:
         )
 
 
-def _target_sentences(checked: Check) -> Iterator[str]:
+def _target_sentences(checked: TableCheck) -> Iterator[str]:
     error = 100 * (1 - checked.confidence)
     among = f", {len(checked.judges)} judges tested" if len(checked.judges) > 1 else ""
     for judge in checked.judges:
@@ -621,7 +621,7 @@ def _more(judge: CheckedJudge, one: TargetResult) -> str:
     if one.status != "cannot be told yet":
         return ""
     of = {"precision": " of runs that it accepts", "recall": " of right runs", "agreement": ""}
-    rate: Rate = getattr(judge, one.metric)
+    rate: CheckedRate = getattr(judge, one.metric)
     if rate.estimate is None:
         return f": label{of[one.metric].removeprefix(' of')}"
     holds = f"; {100 * rate.holds:.0f} % holds"
@@ -634,12 +634,12 @@ def _more(judge: CheckedJudge, one: TargetResult) -> str:
     return f": about {one.more_labels:,} more labels{of[one.metric]}{rows}{holds}"
 
 
-def _percents(rate: Rate) -> str:
+def _percents(rate: CheckedRate) -> str:
     estimate, bracket, limits = str(rate).partition(" [")
     return f"{estimate} %{bracket}{limits}"
 
 
-def _column_sentence(checked: Check) -> str:
+def _column_sentence(checked: TableCheck) -> str:
     named = "; ".join(f"{role}: {listed(names)}" for role, names in checked.columns.items())
     tasks = "" if checked.tasks is None else f" of {count_of(checked.tasks, 'task')}"
     return (
@@ -648,7 +648,7 @@ def _column_sentence(checked: Check) -> str:
     )
 
 
-def _table(checked: Check) -> Table:
+def _table(checked: TableCheck) -> Table:
     base = checked.base_rate
     head = ("", "precision [95 %]", "recall [95 %]", "agreement [95 %]", "accepts", "rows")
     judges = [*checked.judges, *([checked.rule] if checked.rule else [])]
@@ -665,7 +665,7 @@ def _table(checked: Check) -> Table:
     return Table("", head, [*rows, always], 1)
 
 
-def _page_judges(checked: Check) -> list[dict[str, Any]]:
+def _page_judges(checked: TableCheck) -> list[dict[str, Any]]:
     judges = [*checked.judges, *([checked.rule] if checked.rule else [])]
     return [
         {
@@ -677,7 +677,7 @@ def _page_judges(checked: Check) -> list[dict[str, Any]]:
     ]
 
 
-def write_page(checked: Check, file: Path) -> None:
+def write_page(checked: TableCheck, file: Path) -> None:
     """Write one HTML page, which needs no network; every text is escaped. Raises UserError where it
     cannot be written."""
     environment = Environment(

@@ -71,7 +71,7 @@ class CheckSettings(Settings):
         str | None, Option("what words mean, beyond yes, pass, success, ...", "WORD=yes,WORD=no")
     ] = None
     threshold: Annotated[
-        float | None, Option("the least score that is a yes, where judges give scores", "SCORE")
+        float | None, Option("the least score that is a yes, where judges give scores", "T")
     ] = None
     labels_by: Annotated[
         LabelsBy | None,
@@ -139,7 +139,7 @@ class CheckConfig(CheckSettings):
 
       trajudge check verdicts.csv
       trajudge check verdicts.csv --target precision=0.8
-      trajudge check log.jsonl --columns judge=grader.pass,label=human,task=question_id
+      trajudge check log.jsonl --columns judge=pass,label=human
     """
 
     table: Annotated[
