@@ -76,6 +76,15 @@ class JudgeConfig(Settings):
         Option("what the judge sees of the final page (default: the judge's own)"),
     ] = None
     success_last: Annotated[bool, Option("ask for success after the other labels")] = False
+    repair: Annotated[
+        int | None,
+        Field(ge=0, le=3),
+        Option(
+            "corrective turns after a reply that cannot be read (default: 1, with published "
+            "prompts 0)",
+            "N",
+        ),
+    ] = None
     prompt: Annotated[
         Path | None,
         Option(
