@@ -132,7 +132,7 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
         return "litellm"
     raise UserError(
         f"the model {model!r} names no known provider{_suggestion(model) or ':'} write "
-        f"gpt-…, o3…, claude-…, provider/name, local:FILE, or add --base-url URL for a local server "
+        f"gpt-…, o3…, claude-…, provider/name, local:FILE or add --base-url URL for a local server "
         f"or --adapter {'|'.join(NAMES)}"
     )
 

@@ -218,12 +218,12 @@ class SimplifiedOptions(Record):
     """``success`` is asked first or last; ``answer`` comes in tags, or through the provider's
     structured output (``auto``: where the model takes it, which ``structured`` says, tags
     elsewhere and with a prompt of the user's own); ``frames`` screenshots at most are shown, evenly
-    spaced; ``prompts`` are our own or the published ones; ``max_prompt_tokens`` is what the model's window leaves for the
-    prompt, pictures included. Three are there to measure what a verdict owes to them: the rendering
-    of the ``steps``, the place of the ``elision`` of a run that is too long, and the ``wording`` of
-    the instructions (``swapped``: the words of each verdict in the other order). ``untrusted``:
-    whether the published prompts send what pages and agents wrote neutralised or as recorded.
-    ``prompt`` is the user's own, in place of the built-in one."""
+    spaced; ``prompts`` are our own or the published ones; ``max_prompt_tokens`` is what the model's
+    window leaves for the prompt, pictures included. Three are there to measure what a verdict owes
+    to them: the rendering of the ``steps``, the place of the ``elision`` of a run that is too long,
+    and the ``wording`` of the instructions (``swapped``: the words of each verdict in the other
+    order). ``untrusted``: whether the published prompts send what pages and agents wrote
+    neutralised or as recorded. ``prompt`` is the user's own, in place of the built-in one."""
 
     representation: Representation = Representation.AXTREE
     success: Literal["first", "last"] = "first"
