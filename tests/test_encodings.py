@@ -28,9 +28,9 @@ from trajudge.eval.resilience.reading import OutcomeFile, read_events
 from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.scripted import read_script
 from trajudge.judges.methods.browser_use import read_ground_truths
-from trajudge.judges.methods.telemetry import read_model
 from trajudge.judges.models import OwnModels
 from trajudge.judges.registry import make_judge
+from trajudge.judges.telemetry import read_model
 from trajudge.proxy.plans.plan import read_plan
 from trajudge.rewards.serve import read_token
 from trajudge.robustness.drift.canaries import read_canaries

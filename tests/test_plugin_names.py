@@ -9,7 +9,7 @@ import pytest
 
 import trajudge as tj
 from tests.installed import write_metadata
-from tests.test_plugins import FILES
+from tests.plugin_files import FILES
 from trajudge.annotations import parse_labels
 from trajudge.eval.judge import main
 from trajudge.eval.store.inputs import open_recorded

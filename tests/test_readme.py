@@ -18,12 +18,12 @@ import pytest
 import trajudge as tj
 from tests.batch_server import BatchServer
 from tests.conftest import missing
-from tests.eval.accept.test_accept import lines
-from tests.eval.accept.test_binding import SETTINGS, decided
-from tests.eval.accept.test_recertify import strangers
-from tests.eval.analysis.test_calibration import make_run
+from tests.eval.accept.decided_runs import SETTINGS, decided, lines
+from tests.eval.accept.decided_runs import new_runs as strangers
+from tests.eval.analysis.scored_run import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.llm_server import LlmServer
+from tests.spelling import MISUNDERSTOOD
 from tests.trajectories.loaders.conversations import colour as seen_colour
 from tests.trajectories.loaders.conversations import picture
 from trajudge.eval.cli import main as trajudge
@@ -46,12 +46,6 @@ MODELS = [command for command in COMMANDS if command.startswith("python -m eval.
 # These need no files: they always run, in tests of their own.
 NO_INPUT = tuple(f"trajudge {name}" for name in ("env generate", "env prism", "robust"))
 PRICES = '[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n'
-# What argparse says of a command that is not spelled as it is written there.
-MISUNDERSTOOD = re.compile(
-    r"unrecognized arguments|invalid choice|are required|expected (one|at least)|no command|"
-    r"is an old|was renamed|deprecated|is now --|is given twice, as|is empty: give|"
-    r": use '|is missing: give"
-)
 
 
 def run(command: str) -> int:
@@ -136,7 +130,6 @@ def test_a_model_judges_as_written(command: str, monkeypatch: pytest.MonkeyPatch
             assert server.stats.requests
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_half_the_price_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the server is ours: its limits and waits are told beside."""
@@ -196,7 +189,6 @@ def test_a_decision_is_applied_and_certified_again_as_written() -> None:
     assert lines(Path("again/sample.jsonl"))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_cases_are_generated_and_exported_as_written() -> None:
     few = written("trajudge env generate").replace("--count 50", "--count 3")  # 50: half a minute

@@ -5,32 +5,20 @@ from __future__ import annotations
 import argparse
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.eval.parsers import TABLE, parser_of, parsers
 from tests.screens import LINES
-from trajudge.eval.cli import every_command, named
+from trajudge.eval.cli import named
 from trajudge.eval.settings import ScoreConfig
 from trajudge.util import settings
 from trajudge.util.errors import UserError
 
-TABLE = {f"trajudge {name}": command for name, command in every_command().items()}
 # One file is what these commands write.
 WRITES_A_FILE = {"trajudge report"}
-
-
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """The command's parser."""
-    return settings.parser_of(named(TABLE[name].settings), name)
-
-
-def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command's parser."""
-    for name in TABLE:
-        yield name, parser_of(name)
 
 
 def meaning(action: argparse.Action) -> str:

@@ -74,7 +74,6 @@ def test_a_model_through_litellm() -> None:
         assert statuses() == ["ok"] * 5
 
 
-@pytest.mark.slow
 def test_another_folder_is_filled_from_the_cache_without_a_call() -> None:
     with LlmServer() as server:
         assert model(server) == 0
@@ -93,7 +92,6 @@ def test_samples_are_asked_apart() -> None:
     )
 
 
-@pytest.mark.slow
 def test_score_prints_the_same_tables_without_a_call(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer() as server:
         model(server, "--full")
@@ -145,7 +143,6 @@ def test_a_window_that_is_named_cuts_the_prompt_before_the_call() -> None:
     assert rungs <= {"pruned", "cut", "elided"}
 
 
-@pytest.mark.slow
 def test_export_writes_what_the_reader_of_published_judgments_reads() -> None:
     with LlmServer() as server:
         assert model(server, "--export", "agentrewardbench", "published") == 0

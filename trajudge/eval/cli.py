@@ -439,23 +439,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"error: no command {name!r}{close}: use one of {', '.join(known)}\n")
         return 2
     limit_threads()
-    return _run(entry, f"trajudge {name}", rest)
-
-
-def _run(command: Command, prog: str, words: Sequence[str]) -> int:
     from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
 
-    config = parse(named(command.settings), prog, words)
+    config = parse(named(entry.settings), f"trajudge {name}", rest)
     try:
-        run = named(command.run)
+        run = named(entry.run)
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         if package not in EXTRAS:
             raise
-        raise MissingExtra(package, EXTRAS[package], prog) from None
-    with progress_bar(command.doing) if command.doing else nullcontext():
-        exit_code: int = run(config)
-    return exit_code
+        raise MissingExtra(package, EXTRAS[package], f"trajudge {name}") from None
+    with progress_bar(entry.doing) if entry.doing else nullcontext():
+        code: int = run(config)
+    return code
 
 
 def named(name: str) -> Any:

@@ -16,7 +16,10 @@ Split = Literal["dev", "test", "all"]
 
 TaskId = Literal["recorded", "goal"]
 
-Runs = Annotated[tuple[Path, ...], Argument("RUN", "folder of a run")]
+Runs = Annotated[
+    tuple[Path, ...],
+    Argument("RUN", "folder of a run, or a table of judgments"),
+]
 
 TaskIdOption = Annotated[
     TaskId,

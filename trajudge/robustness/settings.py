@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunRequest
 from trajudge.eval.settings import Runs
@@ -89,6 +89,20 @@ runs) and runs/ (a run of each judge). A judge that failed is no "no": it lost c
     @property
     def seed(self) -> int:
         return self.request.calls.seed
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """What the figures depend on, as ``robustness.json`` records it."""
+        chosen = {"runs", "suite", "perturbation", "limit", "attacked", "defence", "adaptive"}
+        request = self.request.model_dump(mode="json", include={"models", "judges", "data"})
+        return {
+            **self.model_dump(mode="json", include=chosen),
+            **request.pop("data"),
+            **(request if self.names_judges else {}),
+            "options": self.request.judge.model_dump(mode="json")["options"],
+            "samples": self.request.run.samples,
+            "seed": self.seed,
+        }
 
     @property
     def names_judges(self) -> bool:

@@ -30,7 +30,7 @@ def show_measured(
         raise judged.failed or error from error
     judges = [one._replace(adaptive=judged.adaptive.get(one.judge)) for one in judges]
     known = card_data(judged.attacked, data, is_source=config.attacked is None)
-    runs = MeasuredRuns(judged.folders, judged.attacked, known)
+    runs = MeasuredRuns(judged.folders, judged.attacked, known, config.measured)
     _show(judges, runs, config.out, full=full)
 
 

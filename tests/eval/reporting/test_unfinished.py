@@ -11,7 +11,7 @@ import pytest
 
 from tests.eval.cases import key, label, said
 from tests.eval.judge_command import model, run
-from tests.eval.test_max_cost import PRICES, Till
+from tests.eval.till import PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from trajudge.eval.cli import main
@@ -34,7 +34,7 @@ def server() -> Iterator[LlmServer]:
 
 
 def first(shown: str) -> str:
-    return on_one_line(shown).partition(" Success: ")[0]
+    return re.split(r" (?:Of the runs|Of \d+ runs|First of \d) ", on_one_line(shown))[0]
 
 
 def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(

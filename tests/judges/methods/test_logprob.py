@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.http_judging import judged_over_http
+from tests.judges.methods.replies import logprobs
 from tests.judges.runs import seen_run
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer, always
@@ -18,20 +19,6 @@ from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.methods.logprob import Logprob, LogprobOptions, probability_of_yes
 from trajudge.judges.model import Reply
 from trajudge.judges.replies import ParseFailure
-
-
-def logprobs(*tokens: tuple[str, dict[str, float]]) -> dict[str, Any]:
-    """Tokens as OpenAI gives them: each with the probabilities of its alternatives."""
-    return {
-        "content": [
-            {
-                "token": token,
-                "logprob": log(offered.get(token, 0.5)),
-                "top_logprobs": [{"token": t, "logprob": log(p)} for t, p in offered.items()],
-            }
-            for token, offered in tokens
-        ]
-    }
 
 
 def serving(text: str, given: Any) -> LlmServer:

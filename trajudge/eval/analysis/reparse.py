@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trajudge.eval.sources import read_last_judgments
-from trajudge.eval.store.inputs import open_recorded, open_spec
+from trajudge.eval.store.inputs import open_recorded, open_spec, recorded_data
 from trajudge.eval.store.run_folder import JUDGMENTS, copy_run, read_manifest, write_judgments
 from trajudge.eval.store.settings import ReparseConfig
 from trajudge.judges.calls.handle import cache_path
-from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import Cache
 from trajudge.judges.judging import NotRecorded, ReplayClient, ReplyOf, judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Reply, Status
 from trajudge.judges.registry import judge_of_id, make_judge, needs_of
@@ -44,7 +44,7 @@ def reparse(config: ReparseConfig) -> int:
         raise UserError(f"--out {config.out}: holds judgments already: choose another folder")
     judge, needs = _judge(manifest, config)
     before, repeated = read_last_judgments(config.run)
-    spec = open_spec(config.data) if config.data else open_recorded(str(manifest["data"]))
+    spec = open_spec(config.data) if config.data else open_recorded(recorded_data(config.run))
     trajectories = _trajectories(spec, before, needs)
     judgments = asyncio.run(_read_again(before, judge, trajectories, _reply_of(config.cache)))
     copy_run(config.run, config.out)

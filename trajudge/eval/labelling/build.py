@@ -39,9 +39,8 @@ from trajudge.eval.store.filters import (
     read_descriptions,
     read_view,
 )
-from trajudge.eval.store.inputs import open_on_this_machine
+from trajudge.eval.store.inputs import open_on_this_machine, recorded_data
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.run_folder import read_manifest
 from trajudge.eval.store.table import marked
 from trajudge.eval.store.task_goals import TaskGoals, save_goals
 from trajudge.stats.intervals import Bools, Ints
@@ -331,8 +330,7 @@ def _kept(config: BuildConfig) -> set[TrajectoryKey]:
     for folder in config.runs:
         view = read_view(folder)
         if of_data:
-            recorded = str(read_manifest(folder).get("data") or "")
-            specs = config.data or [open_on_this_machine(recorded)]
+            specs = config.data or [open_on_this_machine(recorded_data(folder))]
             view = view.described(read_descriptions(specs, set(view.keys)))
         keys.update(view.keys.at(terms.trajectories(view)))
     return keys

@@ -55,8 +55,8 @@ from trajudge.eval.store.run_folder import (
 from trajudge.eval.store.table import PAYMENTS, JudgmentTable
 from trajudge.eval.store.task_goals import write_goals
 from trajudge.judges.calls.handle import ModelHandle
-from trajudge.judges.engine import Engine, Engines, Payments
-from trajudge.judges.engine.budget import read_payments
+from trajudge.judges.engine.budget import Payments, read_payments
+from trajudge.judges.engine.engine import Engine, Engines
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey, Unreadable

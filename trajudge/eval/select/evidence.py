@@ -158,7 +158,8 @@ class SelectionData:
     """N labelled trajectories and L candidates, in the plan's order.
 
     ``judged`` (N, L): the candidate has a score; ``accepted`` (N, L) is within it. ``prices``
-    are dollars a trajectory by candidate. ``unsure`` labels are left out and counted.
+    are dollars a trajectory by candidate. ``unsure`` labels are left out and counted, as are
+    judged trajectories that are ``unlabelled``.
     ``agents`` counts the trajectories of each agent. ``weight`` (N,) is one over the probability
     with which each was drawn to be labelled, None where all had the same. ``shares`` (L,) are the
     shares that the candidates accept of all that they judged, labelled or not; None: of those here.
@@ -172,6 +173,7 @@ class SelectionData:
     accepted: Bools
     prices: tuple[float | None, ...]
     unsure: int = 0
+    unlabelled: int = 0
     agents: Mapping[str, int] = field(default_factory=dict)
     weight: Floats | None = None
     shares: tuple[float | None, ...] | None = None
@@ -228,7 +230,8 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
     scored = {use: judge_scores(judgments, use) for use in {f.rule.use for f in plan.families}}
     named = {judge for family in plan.families for judge in family.rule.judges}
     split = {k for k, a in labels.items() if plan.split in ("all", a.split)}
-    keys = sorted({j.key for j in judgments if j.judge in named} & split, key=lambda k: k.order)
+    judged_keys = {j.key for j in judgments if j.judge in named}
+    keys = sorted(judged_keys & split, key=lambda k: k.order)
     known = [key for key in keys if labels[key].success is not None]
     if not known:
         raise UserError(
@@ -239,7 +242,7 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
     # What a candidate accepts and costs takes no label: all that it judged show it.
     every = keys
     if plan.split == "all":
-        every = sorted({j.key for j in judgments if j.judge in named}, key=lambda k: k.order)
+        every = sorted(judged_keys, key=lambda k: k.order)
     judged, accepted, prices, shares = [], [], [], []
     for family in plan.families:
         mine = scored[family.rule.use]
@@ -261,6 +264,7 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
         accepted=np.stack(accepted, axis=1),
         prices=tuple(prices),
         unsure=len(keys) - len(known),
+        unlabelled=len(judged_keys - labels.keys()),
         agents=dict(sorted(Counter(key.agent for key in known).items())),
         weight=drawn_weights(labels, known),
         shares=tuple(shares),

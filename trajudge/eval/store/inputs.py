@@ -23,7 +23,7 @@ from trajudge.annotations import (
 )
 from trajudge.annotations.sources import agentrewardbench, table
 from trajudge.eval.store.labels import StoredAnnotations, read_label_columns
-from trajudge.eval.store.run_folder import LABELS
+from trajudge.eval.store.run_folder import LABELS, read_manifest, start_of
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
 from trajudge.trajectories.hub import default_folder, revision_of
@@ -167,6 +167,7 @@ def find_source(
     if is_sample := data == SAMPLE:
         PLUGINS.warn_of_namesake(SAMPLE)
     place = resolve_sample(data)
+    parse_source(place)  # the path of the data is looked at before the labels'
     labels = annotations or _labels_of(place)
     if by is not None and labels is None:
         raise UserError(f"--labels-by {by}: the data has no labels: name them with --annotations")
@@ -231,6 +232,52 @@ def open_spec(spec: str) -> str:
         )
     data, goals = split_goals(spec)
     return join_goals(resolve_sample(data), goals)
+
+
+def recorded_data(run: Path) -> str:
+    """Return what the manifest of a run names as its data, "" for nothing. A relative path is one
+    in the folder that the run was started in, if it is there, else one in the current folder.
+    Raises UserError for a manifest that cannot be read."""
+    manifest = read_manifest(run)
+    start, spec = start_of(run, manifest), manifest.get("data")
+    if not isinstance(spec, str) or not spec or start in (None, Path.cwd()):
+        return str(spec or "")
+    data, goals = split_goals(spec)
+    path = _path_in(data)
+    if path is not None:
+        data = data[: len(data) - len(path)] + _rebased(path, start)
+    return join_goals(data, Path(_rebased(str(goals), start)) if goals else None)
+
+
+def missing_data(run: Path) -> str:
+    """Say why the data of a run cannot be opened here, and how it can; "" where it can. Raises
+    UserError for a manifest that cannot be read."""
+    spec = recorded_data(run)
+    path = _path_in(split_goals(spec)[0])
+    if path is not None and not Path(path).expanduser().exists():
+        start = start_of(run, read_manifest(run))
+        places = f"{start} nor in {Path.cwd()}" if start else f"{Path.cwd()}"
+        looked = "is not there" if Path(path).is_absolute() else f"is neither in {places}"
+        return f"{run}: its data {spec} {looked}: name it with --data KIND:PATH"
+    try:
+        open_on_this_machine(spec)
+    except UserError as error:
+        return f"{run}: {error}"
+    return ""
+
+
+def _path_in(data: str) -> str | None:
+    """Return the path of data of ours, None where they have none: a kind alone, the sample, or
+    trajectories in memory."""
+    kind, colon, path = data.partition(":")
+    if kind in KINDS and (colon or "/" not in data):
+        return path or None
+    return None if data == SAMPLE or data.startswith(MEMORY) or PLUGINS.split(data) else data
+
+
+def _rebased(path: str, start: Path | None) -> str:
+    there = (start or Path()) / Path(path).expanduser()
+    return str(there) if there.exists() else path
 
 
 def open_recorded(spec: str) -> str:
