@@ -122,7 +122,7 @@ class Verdicts(NamedTuple):
 OPTIONS: Mapping[str, Mapping[str, object]] = {
     "05": {"columns": "judge=Urteil,label=Mensch,task=Aufgabe"},
     "07": {"threshold": 0.5},
-    "08": {"annotators": "majority"},
+    "08": {"labels_by": "majority"},
 }
 
 
@@ -167,12 +167,13 @@ def ask_ours(cases: Sequence[Verdicts], *, with_tasks: bool = True) -> list[dict
             {"verdict": a, "label": r} | ({"task": t} if with_tasks else {})
             for a, r, t in zip(*case, strict=True)
         ]
-        judge = check(rows).judges[0]
+        result = check(rows)
+        [judge] = result.judges
         rates = {
             "precision": judge.precision,
             "recall": judge.recall,
             "agreement": judge.agreement,
-            "base rate": judge.always_yes,
+            "base rate": result.base_rate,
         }
         found.append({name: [rate.low, rate.high] for name, rate in rates.items()})
     return found
@@ -214,7 +215,7 @@ def tables(folder: Path, peers: Path) -> Iterator[str]:
         options = OPTIONS.get(file.name[:2], {})
         for given in [{}, options] if options else [{}]:
             try:
-                result = check(file, **given)  # type: ignore[arg-type]
+                result = check(file, **given)
             except UserError as error:
                 yield f"trajudge {given or ''}: {str(error).replace(str(folder), '')[:200]}"
         yield f"trajudge {dict(options) or ''}:\n" + str(result).partition("\n\n")[0]
@@ -278,7 +279,7 @@ def _converted(peers: Path, case: Verdicts) -> str:
 def check_columns(file: Path) -> tuple[str, str]:
     """Return the columns of verdicts and labels that a user would name."""
     options = OPTIONS.get(file.name[:2], {})
-    result = check(file, **options)  # type: ignore[arg-type]
+    result = check(file, **options)
     return result.columns["judge"][0], result.columns["label"][0]
 
 

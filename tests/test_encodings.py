@@ -13,7 +13,8 @@ import pytest
 
 from benchmarks import agentrewardbench_like as like
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
-from tests.trajectories.loaders.released import test_answers, test_toolcalls
+from tests.trajectories.loaders.released.answer_lines import answer_line
+from tests.trajectories.loaders.released.toolcall_runs import RUN, written
 from trajudge.annotations import open_annotations
 from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.server.keys import read_keys
@@ -145,13 +146,13 @@ def _agentrewardbench(folder: Path) -> Path:
 
 def _answers(folder: Path) -> Path:
     folder.mkdir()
-    (folder / "results.jsonl").write_text(test_answers.line("a"))
+    (folder / "results.jsonl").write_text(answer_line("a"))
     return folder
 
 
 def _toolcalls(folder: Path) -> Path:
     folder.mkdir()
-    return test_toolcalls.written(folder, [test_toolcalls.RUN])
+    return written(folder, [RUN])
 
 
 def _judgments(folder: Path) -> Path:

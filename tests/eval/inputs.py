@@ -56,6 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # Eight tasks of one run and eight of 15 or 16: too few for 95 %, whatever the target.
         chosen = ["--target-precision", "0.1", "--confidence", "0.8", "--out", "selection"]
         assert select([str(folder / "runs/heuristic"), *chosen]) == 0
+        Path("verdicts.csv").write_text("task,verdict,label\n1,yes,yes\n2,yes,no\n")
         applied = ["--decision", "selection", "--run", "runs/heuristic", "--out", "accepted"]
         assert accept(applied) == 0
     for number in range(4):
@@ -110,6 +111,7 @@ CASES = ("--cases", "{0}/environments/cases.jsonl")
 COMMAND_LINES: Sequence[Sequence[str]] = (
     ("judge", "--judge", "heuristic", "--data", "trajudge:{0}/sample"),
     ("judge", "--judge", "simplified", "--model", "gpt-4o", *SAMPLED, "--dry-run"),
+    ("check", "{0}/verdicts.csv"),
     ("score", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("score", "{0}/runs/heuristic", "--mismatches", "wrong.jsonl"),
     ("score", "--judgments", "{0}/published"),

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.inputs import CASES, COMMAND_LINES, tree
+from tests.eval.inputs import CASES, COMMAND_LINES, made, tree
 from trajudge.eval.cli import every_command, main
 
-pytestmark = pytest.mark.usefixtures("own_folder")
+__all__ = ["made"]  # a fixture
 
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 SCRIPTED = ("--model", "m", "--adapter", "scripted", "--script", "{0}/replies.jsonl", "--yes")
 # Those that drive a browser.

@@ -152,7 +152,7 @@ def test_what_reads_a_runs_data_again_reads_its_goals(
     assert main([*asked, "--out", str(run_folder)]) == 0
     taken = ["--judge", "heuristic", "--threshold", "1", "--page", "none", "--run", str(run_folder)]
     assert accept([*taken, "--without-observations", "--out", str(out)]) == 0
-    assert "2 accepted of 2" in capsys.readouterr().out
+    assert "Accepted 2 of 2" in capsys.readouterr().out
     assert "Buy it." in (out / "accepted.jsonl").read_text()
 
 

@@ -28,13 +28,16 @@ from trajudge.annotations.model import (
     opinions_by_trajectory,
     primary_labels,
 )
-from trajudge.annotations.sources import KINDS, table
+from trajudge.annotations.sources import KINDS
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.plugins import PluginPoint, warn_once
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.util.errors import UserError
 from trajudge.util.tables import folded, screen_width
 from trajudge.util.terminal import count_of
+
+TABLE = "table"
+"""The kind of a table of the user's own, with any columns."""
 
 __all__ = [
     "KINDS",
@@ -105,8 +108,8 @@ def open_annotations(spec: str, keys: Iterable[TrajectoryKey] | None = None) -> 
     if named.kind not in KINDS:
         opened = list(PLUGINS.read(named.kind, named.path, of=(Label,)))
         return _settled(str(named.path), named.policy, opened)
-    if named.kind == table.KIND and named.path is not None:
-        opened, report = table.load(named.path, named.columns, keys)
+    if named.kind == TABLE and named.path is not None:
+        opened, report = _tables().load(named.path, named.columns, keys)
         if report:
             warn_once(report)
         return _settled(str(named.path), named.policy, opened)
@@ -173,14 +176,19 @@ def with_columns(spec: str | None, columns: str | None, words: str | None) -> st
     if spec is None:
         raise UserError(f"{option}: name the table of labels with --annotations FILE")
     is_file = Path(spec).is_file()
-    named = LabelSpec(table.KIND, None, Path(spec)) if is_file else parse_labels(spec)
-    if named.kind != table.KIND:
+    named = LabelSpec(TABLE, None, Path(spec)) if is_file else parse_labels(spec)
+    if named.kind != TABLE:
         raise UserError(
             f"{option}: {spec} is of kind {named.kind}, whose columns are known: leave it out, or "
-            f"name a table, --annotations {table.KIND}:FILE"
+            f"name a table, --annotations {TABLE}:FILE"
         )
-    table.check_columns(columns, words)
+    _tables().check_columns(columns, words)
     return str(named._replace(columns=";".join([columns or "", *([words] if words else [])])))
+
+
+def _tables() -> Any:
+    """Return the module of these tables: to read a command's words needs none of it."""
+    return import_module(KINDS[TABLE])
 
 
 def open_labels(
@@ -221,7 +229,7 @@ def no_label(spec: str, option: str = "--annotations") -> UserError:
 
 
 _TABLE = re.compile(
-    rf"{table.KIND}(?:/(?P<policy>[^\[:]*))?(?:\[(?P<columns>.*?)\])?:(?P<path>.+)", re.DOTALL
+    rf"{TABLE}(?:/(?P<policy>[^\[:]*))?(?:\[(?P<columns>.*?)\])?:(?P<path>.+)", re.DOTALL
 )
 
 
@@ -235,8 +243,8 @@ def parse_labels(spec: str) -> LabelSpec:
         PLUGINS.warn_of_namesake(spec)
     spec = resolve_sample(spec, "labels.jsonl")
     if own := _TABLE.fullmatch(spec):
-        policy = _known(spec, table.KIND, own["policy"] or "")
-        return LabelSpec(table.KIND, policy, Path(own["path"]), own["columns"] or "")
+        policy = _known(spec, TABLE, own["policy"] or "")
+        return LabelSpec(TABLE, policy, Path(own["path"]), own["columns"] or "")
     head, colon, path = spec.partition(":")
     kind, slash, policy = head.partition("/")
     if kind in KINDS and (colon or not (slash or Path(spec).exists())):
@@ -304,7 +312,7 @@ def _source(kind: str) -> LabelSource:
 def _label_kinds() -> list[str]:
     """Name the formats with labels; a table, which has any columns, is the last to be detected."""
     kinds = [kind for kind, name in KINDS.items() if hasattr(import_module(name), "load")]
-    return sorted(kinds, key=lambda kind: kind == table.KIND)
+    return sorted(kinds, key=lambda kind: kind == TABLE)
 
 
 # The share of differing labels from which the choice of a policy is part of the result.

@@ -775,12 +775,11 @@ def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None 
     below += fitted(
         lambda most: [_order(ranking, most) for ranking in ranked[:_SHOWN_ORDERS]], width
     )
-    cut = unfinished(audit.unfinished, _SHOWN_ORDERS)
     return first_screen(
         _finding(audit),
         [Table("", (_ERRORS_HEAD[0], *_ERRORS_HEAD[2:]), rows[:_ROWS], names=1)],
         below,
-        [*([f"warning: {cut}"] if cut else []), *_counts(audit)],
+        _counts(audit),
         rest=rest,
         more=full,
         width=width,
@@ -809,7 +808,9 @@ def _finding(audit: Audit) -> list[str]:
     precision, missed, passed = _of(audit.errors[0])
     name = audit.rule[0].upper() + audit.rule[1:]
     right = f"{precision.hits:,} are true successes{_in_words(precision)}"
-    lines = [f"{name} passes {precision.trials:,} of {audit.n:,} runs, of which {right}."]
+    lines = [f"{name} passes {precision.trials:,} of {audit.n:,} runs, of which {right}"]
+    cut = unfinished(audit.unfinished, _SHOWN_ORDERS)
+    lines[0] += f"; {cut}" if cut else "."
     lines.append(
         f"It denies {missed.hits:,} of the {missed.trials:,} true successes{_in_words(missed)} and "
         f"passes {passed.hits:,} of the {passed.trials:,} failures{_in_words(passed)}."

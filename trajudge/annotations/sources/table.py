@@ -30,7 +30,6 @@ from trajudge.util.foreign_table import (
 )
 from trajudge.util.terminal import count_of, listed
 
-KIND = "table"
 _SUFFIXES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt"}
 
 ROLES: Mapping[str, tuple[str, ...]] = {

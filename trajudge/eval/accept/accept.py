@@ -609,7 +609,7 @@ def acceptance_screen(config: AcceptConfig, made: Acceptance) -> str:
     finding = accepted_share(made.choice, made.counts)
     warnings = list(made.warnings)
     if cut := unfinished(made.unfinished):
-        warnings.insert(0, f"warning: {cut}")
+        finding = f"{finding.removesuffix('.')}; {cut}"
     warnings.sort(key=lambda warning: not warning.startswith("warning: "))
     rest = written_to(config.out)
     if made.training is not None:

@@ -37,6 +37,7 @@ from trajudge.eval.select.evidence import (
 )
 from trajudge.eval.select.plan import FILE, Prices, SelectionPlan, freeze, make_plan, open_plan
 from trajudge.eval.select.rates import (
+    DOMINANT,
     RateSums,
     TaskSums,
     design_effects,
@@ -77,8 +78,6 @@ from trajudge.util.terminal import count_of, listed, one_line
 FEW_POSITIVES = 20
 LARGE_SHARE = 0.2
 """The share of what a candidate accepts from which a note names the task that holds it."""
-DOMINANT = 0.5
-"""The largest share of what a candidate accepts that may be of one task."""
 _NAMED = 4  # families that one note lists
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.annotations import (
+    TABLE,
     Label,
     LabelsBy,
     Role,
@@ -21,7 +22,7 @@ from trajudge.annotations import (
     settled_labels,
     store,
 )
-from trajudge.annotations.sources import agentrewardbench, table
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.store.labels import StoredAnnotations, read_label_columns
 from trajudge.eval.store.run_folder import LABELS, read_manifest, start_of
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
@@ -175,7 +176,7 @@ def find_source(
     source = DataSource(join_goals(data, goals), None, ())
     if goals:
         source = source._replace(goals=read_goals(goals))
-    if labels and labels != SAMPLE and parse_labels(labels).kind == table.KIND:
+    if labels and labels != SAMPLE and parse_labels(labels).kind == TABLE:
         source = source._replace(read_keys=source.read_index())
     keys = None if source.read_keys is None else source.read_keys.keys
     opened = _open_labels(labels, keys) if labels else ()
