@@ -10,7 +10,7 @@ import pytest
 
 import trajudge
 from tests.commands import score as main
-from tests.eval.test_score import make_run
+from tests.eval.runs_to_score import make_run
 
 NEEDED = ("benchmark", "agent", "task_id", "judge", "success")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.eval.cases import key, label, said
-from tests.eval.reporting.test_summary import mostly_failed
+from tests.eval.reporting.failing_reports import mostly_failed
 from trajudge.eval.reporting.sentences import BETTER, NO_BETTER, UNCLEAR, finding, warnings_of
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.scoring.compute import score

@@ -13,6 +13,7 @@ from tests import screens
 from tests.commands import score as score_main
 from tests.eval.cases import call, failed, key, label, said
 from tests.eval.judge_command import run
+from tests.eval.reporting.failing_reports import mostly_failed
 from tests.samples import narrow
 from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
@@ -264,19 +265,6 @@ def test_a_table_that_is_asked_for_and_agents_take_one_screen(
     whole = capsys.readouterr().out.splitlines()
     assert sum("scripted-p" in line for line in whole) > 8
     assert max(map(len, whole)) <= width
-
-
-@cache
-def mostly_failed(failing: int, working: int) -> ScoreReport:
-    """A grid with judges of which none answered, by name before those that did."""
-    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
-    rewards: dict[TrajectoryKey, float | None] = dict.fromkeys(labels, 1.0)
-    judgments = [
-        *(failed(n, Status.REFUSED, judge=f"a-{j:02}") for j in range(failing) for n in range(12)),
-        *(said(n, n % 3 != j, judge=f"z-{j}") for j in range(working) for n in range(12)),
-        *(said(n, False, judge="never") for n in range(12)),
-    ]
-    return score(judgments, labels, rewards=rewards)
 
 
 def test_judges_that_failed_stand_below_those_with_figures(width: int) -> None:
