@@ -292,4 +292,5 @@ FAULTS: dict[str, Callable[[Incoming], Outgoing]] = {
     "no-temperature": lambda i: unsupported(i, "temperature"),
     "no-max-tokens": lambda i: unsupported(i, "max_tokens"),
     "no-response-format": lambda i: unsupported(i, "response_format"),
+    "no-response-format": lambda i: unsupported(i, "response_format"),
 }

@@ -226,7 +226,10 @@ def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, A
         return _composed_options(config, model, given)
     if model is None:
         return given
-    return _model_options(entry, model, "--model", given.get("representation")) | given
+    options = _model_options(entry, model, "--model", given.get("representation"))
+    if config.structured is not None and "structured" in options:
+        options["structured"] = config.structured
+    return options | given
 
 
 def _model_options(

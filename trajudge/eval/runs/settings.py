@@ -75,6 +75,8 @@ class JudgeConfig(Settings):
         RepresentationName | None,
         Option("what the judge sees of the final page (default: the judge's own)"),
     ] = None
+    structured: bool | None = None
+    """Whether answers may be asked for by a JSON schema; None: as the model takes it."""
     success_last: Annotated[bool, Option("ask for success after the other labels")] = False
     repair: Annotated[
         int | None,

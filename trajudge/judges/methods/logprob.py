@@ -117,12 +117,12 @@ def probability_of_yes(reply: Reply) -> float:
             "server that give logprobs"
         )
     worded = [(word, token) for token in _answer(content) if (word := normalise(_text(token)))]
-    said = f"the model answered {reply.text.strip()[:40]!r}"
+    shown = f"the model answered {reply.text.strip()[:40]!r}"
     if not worded or not isinstance(worded[0][1], dict):
-        raise ParseFailure(f"{said}, neither Yes nor No")
+        raise ParseFailure(f"{shown}, neither Yes nor No")
     if {"yes", "no"} <= {word for word, _ in worded} and worded[0][0] in ("yes", "no"):
-        raise ParseFailure(f"{said}, both Yes and No")
-    return _share(worded[0][1], said)
+        raise ParseFailure(f"{shown}, both Yes and No")
+    return _share(worded[0][1], shown)
 
 
 def _answer(tokens: list[Any]) -> list[Any]:
@@ -137,7 +137,7 @@ def _answer(tokens: list[Any]) -> list[Any]:
     return []
 
 
-def _share(token: Mapping[str, Any], said: str) -> float:
+def _share(token: Mapping[str, Any], shown: str) -> float:
     """Compute the share of Yes among Yes and No. The token itself counts where it is not among the
     alternatives."""
     alternatives = token.get("top_logprobs")
@@ -155,7 +155,7 @@ def _share(token: Mapping[str, Any], said: str) -> float:
         if word in mass and isinstance(logprob, int | float) and isfinite(logprob):
             mass[word] += exp(min(0.0, logprob))
     if not is_offered:
-        raise ParseFailure(f"{said}, neither Yes nor No, and offered neither")
+        raise ParseFailure(f"{shown}, neither Yes nor No, and offered neither")
     if not sum(mass.values()):
         raise ParseFailure("the token probabilities of the answer are no numbers")
     return mass["yes"] / sum(mass.values())
