@@ -1,4 +1,5 @@
-# Two commands set everything up: `make judge` runs the main job, `make test` passes the tests.
+# Two commands set everything up: `make judge` runs the main job, `make test` runs the tests.
+# `make test-slow` runs the rest of them: simulations, killed runs, whole applications, trainers.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -6,13 +7,23 @@ BIN := $(VENV)/bin
 SEED ?= 0
 MINUTES ?= 10
 
-.PHONY: judge test fuzz bench docs clean
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
+.PHONY: judge test test-slow lint fuzz bench docs clean
 
 judge: $(VENV)/.run
 	$(BIN)/python -m eval.judge --judge heuristic --data sample
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST) -m "not slow"
+
+test-slow: $(VENV)/.test
+	$(PYTEST) -m slow
+
+lint: $(VENV)/.test
+	$(BIN)/python -m ruff check
+	$(BIN)/python -m ruff format --check
+	$(BIN)/python -m mypy
 
 fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --minutes $(MINUTES)

@@ -24,7 +24,11 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.base import AdapterResponse
 from trajudge.judges.adapters.http import HttpAdapter
-from trajudge.judges.engine import Budget, Cache, Engine, Limiter, Retry
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import Engine
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.model import Message, Request, Text
 
 ROOT = Path(__file__).parents[1]

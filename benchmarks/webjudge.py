@@ -27,7 +27,11 @@ from tests.llm_server import spawned
 from trajudge.eval.runs.jobs import JudgmentJob, StopSignal, judge_all
 from trajudge.eval.store.run_folder import JudgmentJournal
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, ModelRoute, Retry
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import EngineClient, Engines, ModelRoute
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.judges.registry import make_judge, needs_of

@@ -102,11 +102,6 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that no worker is left alone with it at the end."""
-    items.sort(key=lambda entry: entry.get_closest_marker("longest") is None)
-
-
 def missing(what: str, reason: str) -> NoReturn:
     """Skip, or fail where ``TRAJUDGE_REQUIRE`` says that this machine must have it."""
     if what in REQUIRED:

@@ -25,11 +25,12 @@ from tempfile import TemporaryFile
 from typing import IO
 
 ROOT = Path(__file__).parents[1]
-# What a command that judges over HTTP imports, the late imports among them.
+# What a command that judges over HTTP or generates cases imports, the late imports among them.
 IMPORTED = (
     *("eval.judge", "aiohttp", "scipy.special", "trajudge.judges.methods.simplified"),
     *("trajudge.eval.cli", "trajudge.eval.runs.plan", "trajudge.judges.calls.handle"),
     *("trajudge.eval.runs.outputs", "trajudge.eval.runs.pricing", "trajudge.eval.runs.session"),
+    *("trajudge.environments.commands", "playwright.sync_api"),
 )
 LENGTH = 1 << 20  # of a request at most
 
@@ -157,6 +158,7 @@ def _become(request: tuple[list[str], str, dict[str, str]], descriptors: list[in
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    sys.path[:0] = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part]
     return words
 
 

@@ -20,7 +20,7 @@ import pytest
 import trajudge
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.installed import write_metadata
-from tests.test_readme import MISUNDERSTOOD
+from tests.spelling import MISUNDERSTOOD
 from trajudge.eval.cli import main as command
 from trajudge.eval.cli import named
 from trajudge.face.calls import keywords
@@ -64,7 +64,6 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
         assert re.search(rf"{heading}\s*trajudge\.{name}\b", page), name
 
 
-@pytest.mark.slow
 def test_the_reference_lists_the_keywords_of_every_function(site: Path) -> None:
     page = (site / "reference" / "index.html").read_text(encoding="utf-8")
     for call in ("judge", "score", "select", "accept", "audit"):
@@ -73,7 +72,6 @@ def test_the_reference_lists_the_keywords_of_every_function(site: Path) -> None:
             assert f"<td><code>{keyword}</code></td>" in after.partition("<h3")[0], keyword
 
 
-@pytest.mark.slow
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     loaded = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?:https?:)?//[^\"]+")
     for page in site.rglob("*.html"):
@@ -97,7 +95,6 @@ def test_no_page_scrolls_sideways(site: Path, chromium: Path) -> None:
         browser.close()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_the_judge_of_the_guide_runs_and_is_tested_as_it_says() -> None:
     blocks = PYTHON.findall((ROOT / "docs" / "guides" / "judge.md").read_text(encoding="utf-8"))
@@ -176,7 +173,7 @@ def test_the_commands_of_the_guides_are_spelled_as_the_parsers_have_them(
     lines = "\n".join(blocks).replace("\\\n", " ")
     for words in [*COMMAND.findall(lines), *NAMED.findall(text)]:
         with suppress(SystemExit):
-            command(shlex.split(words, comments=True))
+            command(shlex.split(words.partition(" > ")[0], comments=True))
         told = capsys.readouterr().err
         assert not MISUNDERSTOOD.search(told), (words, told)
         assert "Traceback" not in told, words
@@ -184,9 +181,9 @@ def test_the_commands_of_the_guides_are_spelled_as_the_parsers_have_them(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
-def test_the_python_of_the_quickstart_runs() -> None:
-    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
-    exec(compile(PYTHON.findall(text)[0], "quickstart.md", "exec"), {})
+def test_the_python_of_the_tutorial_runs() -> None:
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    exec(compile(PYTHON.findall(text)[-1], "tutorial.md", "exec"), {})
 
 
 def test_the_notebooks_are_committed_without_outputs_and_the_first_is_short() -> None:

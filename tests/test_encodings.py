@@ -13,7 +13,8 @@ import pytest
 
 from benchmarks import agentrewardbench_like as like
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
-from tests.trajectories.loaders.released import test_answers, test_toolcalls
+from tests.trajectories.loaders.released.answer_lines import answer_line
+from tests.trajectories.loaders.released.toolcall_runs import RUN, written
 from trajudge.annotations import open_annotations
 from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.server.keys import read_keys
@@ -28,9 +29,9 @@ from trajudge.eval.resilience.reading import OutcomeFile, read_events
 from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.scripted import read_script
 from trajudge.judges.methods.browser_use import read_ground_truths
-from trajudge.judges.methods.telemetry import read_model
 from trajudge.judges.models import OwnModels
 from trajudge.judges.registry import make_judge
+from trajudge.judges.telemetry import read_model
 from trajudge.proxy.plans.plan import read_plan
 from trajudge.rewards.serve import read_token
 from trajudge.robustness.drift.canaries import read_canaries
@@ -145,13 +146,13 @@ def _agentrewardbench(folder: Path) -> Path:
 
 def _answers(folder: Path) -> Path:
     folder.mkdir()
-    (folder / "results.jsonl").write_text(test_answers.line("a"))
+    (folder / "results.jsonl").write_text(answer_line("a"))
     return folder
 
 
 def _toolcalls(folder: Path) -> Path:
     folder.mkdir()
-    return test_toolcalls.written(folder, [test_toolcalls.RUN])
+    return written(folder, [RUN])
 
 
 def _judgments(folder: Path) -> Path:

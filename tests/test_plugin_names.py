@@ -9,7 +9,7 @@ import pytest
 
 import trajudge as tj
 from tests.installed import write_metadata
-from tests.test_plugins import FILES
+from tests.plugin_files import FILES
 from trajudge.annotations import parse_labels
 from trajudge.eval.judge import main
 from trajudge.eval.store.inputs import open_recorded
@@ -108,7 +108,7 @@ def test_a_name_that_is_taken_is_listed_once(install: Install) -> None:
         open_source("mine.txt")
     with pytest.raises(UserError, match=r"openai, .*vertex, gemini, scripted, or name"):
         make_adapter("m", adapter="openia")
-    with pytest.raises(UserError, match=r"agentrewardbench, .*, trajudge\)"):
+    with pytest.raises(UserError, match=r"agentrewardbench, .*, trajudge, table\)"):
         parse_labels("nowhere")
     taken = "a judge of the package judges, whose name trajudge has: rename it"
     assert installed_rows() == [("heuristic", taken)]

@@ -19,12 +19,12 @@ import pytest
 import trajudge as tj
 from tests.batch_server import BatchServer
 from tests.conftest import missing
-from tests.eval.accept.test_accept import lines
-from tests.eval.accept.test_binding import SETTINGS, decided
-from tests.eval.accept.test_recertify import strangers
-from tests.eval.analysis.test_calibration import make_run
+from tests.eval.accept.decided_runs import SETTINGS, decided, lines
+from tests.eval.accept.decided_runs import new_runs as strangers
+from tests.eval.analysis.scored_run import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.llm_server import LlmServer
+from tests.spelling import MISUNDERSTOOD
 from tests.trajectories.loaders.conversations import colour as seen_colour
 from tests.trajectories.loaders.conversations import picture
 from trajudge.eval.cli import main as trajudge
@@ -51,12 +51,6 @@ MODELS = [command for command in COMMANDS if command.startswith("python -m eval.
 # These need no files: they always run, in tests of their own.
 NO_INPUT = tuple(f"trajudge {name}" for name in ("env generate", "env prism", "robust"))
 PRICES = '[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n'
-# What argparse says of a command that is not spelled as it is written there.
-MISUNDERSTOOD = re.compile(
-    r"unrecognized arguments|invalid choice|are required|expected (one|at least)|no command|"
-    r"is an old|was renamed|deprecated|is now --|is given twice, as|is empty: give|"
-    r": use '|is missing: give"
-)
 
 
 def run(command: str) -> int:
@@ -88,6 +82,17 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
+@pytest.mark.usefixtures("own_folder")
+def test_the_screen_is_what_the_main_job_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    [screen] = [block for language, block in BLOCK.findall(README) if language == "text"]
+    assert judge(["--judge", "heuristic", "--data", "sample"]) == 0
+    wall_time = re.compile(r"wall time of this session: [\d.]+ s")
+    assert wall_time.sub("", screen) == wall_time.sub("", capsys.readouterr().out)
+
+
 def test_the_judges_that_are_named_exist() -> None:
     text = PAGES["judging"]
     (listed,) = re.findall(r"^`trajudge judges list` has (.*?)\[Your own\]", text, re.M | re.S)
@@ -100,8 +105,8 @@ def test_setting_up_installs_the_command() -> None:
     """The plain commands install what ``make`` does, and the project itself: without it there is no
     ``trajudge`` to call."""
     installs = re.findall(r"pip install (?:--quiet )?(.+?)(?: && \\)?\n", README + MAKEFILE)
-    assert [installs.count(words) for words in dict.fromkeys(installs)] == [2, 1, 1], installs
-    assert sum("-e ." in words for words in installs) == 3
+    assert [installs.count(words) for words in dict.fromkeys(installs)] == [2, 2, 2], installs
+    assert sum("-e ." in words for words in installs) == 4
     command = shutil.which("trajudge", path=str(Path(sys.executable).parent))
     if command is None:
         missing("installed", "this environment was not made as the README says")
@@ -142,7 +147,6 @@ def test_a_model_judges_as_written(command: str, monkeypatch: pytest.MonkeyPatch
             assert server.stats.requests
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_half_the_price_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the server is ours: its limits and waits are told beside."""
@@ -202,7 +206,6 @@ def test_a_decision_is_applied_and_certified_again_as_written() -> None:
     assert lines(Path("again/sample.jsonl"))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_cases_are_generated_and_exported_as_written() -> None:
     few = written("trajudge env generate").replace("--count 50", "--count 3")  # 50: half a minute

@@ -25,7 +25,6 @@ def searched() -> list[str]:
     return tried
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(FUZZING, reason="make fuzz searches anew")
 def test_a_search_does_not_depend_on_what_is_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

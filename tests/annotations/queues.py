@@ -44,3 +44,27 @@ def answers(success: str = "yes", **fields: Any) -> FormAnswers:
     """A form with every question answered."""
     whole = {"side_effect": "no", "repetition": "no", "optimality": 3, **fields}
     return FormAnswers.model_validate({"success": success, **whole})
+
+
+def label(store: LabelQueue, person: int, success: str = "yes") -> int:
+    """Label the person's next item; its number."""
+    offer = store.claim_next(person)
+    assert offer is not None
+    version = store.own_reading(person, offer.item).version
+    who = (person, offer.item)
+    store.submit(*who, answers(success), version, f"r{offer.item}.{version}")
+    return offer.item
+
+
+def names(store: LabelQueue, *people: str) -> list[int]:
+    return [store.add_person(name)[0].id for name in people]
+
+
+def disputed(tmp_path: Path) -> tuple[LabelQueue, int, int, int]:
+    store = queue(tmp_path, [item(0, wanted=2), item(1)])
+    a, b = names(store, "a", "b")
+    judge = store.add_person("j", "adjudicator")[0].id
+    label(store, a, "yes")
+    label(store, a, "yes")
+    label(store, b, "no")
+    return store, a, b, judge

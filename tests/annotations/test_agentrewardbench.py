@@ -113,7 +113,7 @@ def test_a_missing_column_file_or_encoding_is_one_sentence(tmp_path: Path) -> No
     with pytest.raises(UserError, match="'annotator_name' is missing"):
         load(path)
     path.write_text("Task;Success?\n")  # of a spreadsheet of the user's
-    with pytest.raises(UserError, match=r"has 'Task;Success\?': name the columns as .* FILE\.py:"):
+    with pytest.raises(UserError, match=r"has 'Task', 'Success\?': .* --annotations table:"):
         load(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match="is UTF-16: save it as UTF-8"):

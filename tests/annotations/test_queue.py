@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.annotations.queues import Clock, answers, item, queue
+from tests.annotations.queues import Clock, answers, disputed, item, label, names, queue
 from trajudge.annotations.model import Role
 from trajudge.annotations.queue import (
     LEASE_MILLISECONDS,
@@ -27,20 +27,6 @@ from trajudge.annotations.queue import (
 )
 from trajudge.annotations.queue_files import queue_annotations
 from trajudge.util.errors import UserError
-
-
-def label(store: LabelQueue, person: int, success: str = "yes") -> int:
-    """Label the person's next item; its number."""
-    offer = store.claim_next(person)
-    assert offer is not None
-    version = store.own_reading(person, offer.item).version
-    who = (person, offer.item)
-    store.submit(*who, answers(success), version, f"r{offer.item}.{version}")
-    return offer.item
-
-
-def names(store: LabelQueue, *people: str) -> list[int]:
-    return [store.add_person(name)[0].id for name in people]
 
 
 def test_first_readings_go_out_before_second_ones_and_each_item_once_to_a_person(
@@ -172,16 +158,6 @@ def test_the_informed_stage_stands_beside_the_blind_label(tmp_path: Path) -> Non
     assert (blind.success, blind.blind, blind.seen) == (True, True, ())
     assert (informed.success, informed.blind) == (False, False)
     assert informed.seen == ("aer", "rule-based")
-
-
-def disputed(tmp_path: Path) -> tuple[LabelQueue, int, int, int]:
-    store = queue(tmp_path, [item(0, wanted=2), item(1)])
-    a, b = names(store, "a", "b")
-    judge = store.add_person("j", "adjudicator")[0].id
-    label(store, a, "yes")
-    label(store, a, "yes")
-    label(store, b, "no")
-    return store, a, b, judge
 
 
 def test_nobody_adjudicates_their_own_item(tmp_path: Path) -> None:

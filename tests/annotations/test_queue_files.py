@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.annotations.queues import answers, item, queue
-from tests.annotations.test_queue import disputed
+from tests.annotations.queues import answers, disputed, item, queue
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.model import Role
 from trajudge.annotations.queue import LabelQueue, QueueItem
@@ -227,7 +226,6 @@ def test_a_label_without_news_keeps_its_bytes(tmp_path: Path) -> None:
     assert annotation_line(read) == line
 
 
-@pytest.mark.slow
 def test_the_benchmarks_own_file_is_written_back_as_it_was(real_data: Path, tmp_path: Path) -> None:
     """Through a queue: every column of all 1,408 rows but for a blank before a name."""
     source = real_data / "agentrewardbench" / "annotations.csv"

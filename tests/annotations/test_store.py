@@ -41,7 +41,6 @@ ANNOTATIONS = st.builds(
 )
 
 
-@pytest.mark.slow
 @given(annotations=st.lists(ANNOTATIONS, max_size=5))
 def test_what_is_written_is_read_back(
     annotations: list[Label], tmp_path_factory: pytest.TempPathFactory

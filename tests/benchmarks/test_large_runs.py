@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from benchmarks.large_runs import STAGES, arrived_run, make_data, written_run
 
 
-@pytest.mark.slow
 def test_every_stage_does_its_work(tmp_path: Path) -> None:
     make_data(tmp_path / "data", 40)
     STAGES["judge"](tmp_path)

@@ -20,7 +20,6 @@ def test_every_method_reads_every_step(tmp_path: Path) -> None:
     assert {method(tmp_path) for method in load.METHODS.values()} == {5 + 6}
 
 
-@pytest.mark.slow
 def test_the_table_names_every_method(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.load", "--files", "1", "--repeats", "1"]
     table = subprocess.run(command, check=True, capture_output=True, text=True).stdout

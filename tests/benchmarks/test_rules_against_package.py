@@ -54,7 +54,6 @@ def test_a_case_is_reduced_to_what_makes_it_differ() -> None:
     assert smallest == {"answer": {"b": "y"}, "entries": [2], "task_id": 7}
 
 
-@pytest.mark.slow
 def test_the_verdicts_of_the_known_cases_are_the_package_s(python: Path) -> None:
     hosts = {name: list(urls) for name, urls in HOSTS.items()}
     cases = [{**case._asdict(), "hosts": hosts} for case in CASES]

@@ -70,7 +70,6 @@ def test_the_full_hierarchy_covers_ninety_five_percent() -> None:
     assert full.width == pytest.approx(0.084, abs=0.002)
 
 
-@pytest.mark.slow
 def test_scenario_clusters_cover_as_well_without_resampling() -> None:
     found = run(FIGURE_1B, lambda outcomes, _: cluster_t_interval(tree_of(outcomes)), 400)
     assert found.coverage == pytest.approx(0.95, abs=0.025)

@@ -34,7 +34,6 @@ def run(tmp_path: Path, *options: str) -> tuple[int, Path]:
     return main([*options, "--save", str(out)]), out
 
 
-@pytest.mark.slow
 def test_cases_are_written_with_a_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,7 +54,6 @@ def test_cases_are_written_with_a_summary(
     assert f"  trajudge env validate --cases '{out}'" in shown, "it can be copied into a shell"
 
 
-@pytest.mark.slow
 def test_no_case_holds_its_answer(tmp_path: Path) -> None:
     _, out = run(tmp_path, "--scenario", "price", "--app", "shop", "--count", "10")
     shop, lines = load_app("shop"), out.read_text().splitlines()
@@ -112,7 +110,6 @@ def test_a_vector_that_was_found_can_be_asked_for(tmp_path: Path) -> None:
     assert [case.vector for case in read_cases(out)] == [vector] * 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "sentence"),
     [

@@ -149,6 +149,7 @@ def test_a_recording_is_judged(
     assert "heuristic" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.timeout(BUSY)
 def test_the_same_seed_gives_the_same_text_in_another_process_with_two_workers(
@@ -160,6 +161,7 @@ def test_the_same_seed_gives_the_same_text_in_another_process_with_two_workers(
     assert text_of(tmp_path / "out") == text_of(recorded)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.timeout(BUSY)
 @pytest.mark.parametrize(("workers", "how"), [("1", signal.SIGKILL), ("2", signal.SIGINT)])
@@ -295,6 +297,7 @@ def test_a_provider_that_fails_is_reported_and_the_run_made_later(
     assert len(runs_of(tmp_path / "out")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.timeout(BUSY)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-import scipy.stats
 
 from tests.commands import command
 from tests.screens import on_one_line, one_screen
@@ -207,12 +206,14 @@ def test_a_run_without_a_label_is_not_taken_for_an_ambiguous_one(
 
 def test_where_the_bootstrap_has_no_width_the_interval_is_wilsons() -> None:
     """Two applications of eight scenarios, one always and one never successful."""
+    from scipy.stats import beta
+
     runs = made("a", {("shop", f"s{n}"): True for n in range(8)})
     runs += made("a", {("helpdesk", f"s{n}"): False for n in range(8)})
     found = results(runs, seed=0)["a"]["summary"]
     assert (found["success"], found["interval"]) == (0.5, "Wilson")
     # One run a scenario: the exact binomial interval of 8 of 16.
-    low, high = scipy.stats.beta.ppf([0.025, 0.975], [8, 9], [9, 8])
+    low, high = beta.ppf([0.025, 0.975], [8, 9], [9, 8])
     assert (found["low"], found["high"]) == (pytest.approx(low), pytest.approx(high))
     assert (found["t_low"], found["t_high"]) == (None, None)
     assert found["notes"] == [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments.cases import agent, job, sound
-from tests.environments.prism.test_report import WHOLE
+from tests.environments.prism.specification import WHOLE
 from tests.environments.specifications.plain import recorded
 from trajudge.environments.agents.script import Behaviour
 from trajudge.eval.cli import main

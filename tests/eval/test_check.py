@@ -348,3 +348,28 @@ def test_the_test_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     saved(tmp_path / "verdicts.csv", singles(60, 20))
     with pytest.raises(AssertionError, match="precision of at least 80 % cannot be told yet"):
         names["test_the_judge_is_precise"]()
+
+
+def test_a_column_has_one_role(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(saved(tmp_path / "t.csv", singles(9, 3)))
+    assert main(["check", path, "--columns", "judge=verdict,label=verdict"]) == 2
+    assert "'verdict' is named 2 times: give each column one role" in capsys.readouterr().err
+
+
+def test_judges_named_in_a_column_are_apart() -> None:
+    rows = [
+        {"task": n, "judge": name, "verdict": verdict, "label": "yes"}
+        for n in range(8)
+        for name, verdict in (("first", "yes"), ("second", "yes" if n < 3 else "no"))
+    ]
+    first, second = tj.check(rows).judges
+    assert (first.name, first.recall.hits, first.recall.trials) == ("first", 8, 8)
+    assert (second.name, second.recall.hits, second.recall.trials) == ("second", 3, 8)
+
+
+@pytest.mark.parametrize(("of_one", "status"), [(4, "holds"), (5, "cannot be told yet")])
+def test_one_task_of_more_than_half_shows_nothing(of_one: int, status: str) -> None:
+    tasks = [0] * of_one + [1, 1, 2, 2]
+    rows = [{"task": task, "verdict": "yes", "label": "yes"} for task in tasks]
+    [target] = tj.check(rows, target="precision=0.01").judges[0].targets
+    assert target.status == status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -66,13 +67,50 @@ def test_help_needs_no_slow_library(
 
 
 def test_the_usage_names_every_command_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == main(["--help"]) == 0
+    assert main(["help", "more"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for path in PATHS for name in path)
-    lines = shown.splitlines()
-    assert len(lines) // 2 <= 30
-    assert max(map(len, lines)) <= 80
+    assert len(shown.splitlines()) <= 40
+    assert max(map(len, shown.splitlines())) <= 80
     assert len(COMMANDS) <= 17
+
+
+def test_the_first_help_lists_the_usual_work_in_its_order_a_line_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for words in ([], ["help"], ["-h"]):
+        assert main(words) == 0
+        assert capsys.readouterr().out == shown
+    commands = [line.split()[0] for line in shown.splitlines() if line.startswith("  ")]
+    assert len(commands) <= 16
+    assert max(map(len, shown.splitlines())) <= 80
+    order = ["data", "label", "judges", "judge", "score", "select", "accept", "audit"]
+    assert [name for name in commands if name in order] == order
+    assert "trajudge help more" in " ".join(shown.split())
+    left_out = {*COMMANDS} - {*commands}
+    assert left_out == {"run", "env", "proxy"}
+
+
+@pytest.mark.parametrize("words", [["score"], ["rules"], ["label", "build"]])
+def test_help_of_a_command_is_its_own(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(*words: str) -> str:
+        with suppress(SystemExit):
+            assert main(words) == 0
+        return capsys.readouterr().out
+
+    own = shown(*words, "--help")
+    assert own.startswith(f"usage: trajudge {' '.join(words)} ")
+    assert shown("help", *words) == own
+
+
+def test_every_command_that_ends_by_itself_shows_progress() -> None:
+    own = {"judge", "robust", "proxy run", "run batch"}  # bars of judgments, an agent's terminal
+    serve = {"serve", "label serve", "inspect", "proxy serve"}
+    tables = {"data sources", "judges list", "judges show", "judges fidelity", "label people"}
+    silent = {name for name, command in every_command().items() if not command.doing}
+    assert silent == own | serve | tables | {"proxy plan"}
 
 
 @pytest.mark.parametrize("columns", [100, 80, 60])
@@ -88,7 +126,7 @@ def test_the_lists_of_commands_fit_the_screen(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["juge"], "'juge', did you mean 'judge'?: use one of data, judges, judge"),
+        (["juge"], "'juge', did you mean 'judge'?: use one of data, label, judges, judge"),
         (["rules", "lnt"], "'rules lnt', did you mean 'lint'?: use one of"),
         (["xyz"], "'xyz': use one of"),
     ],

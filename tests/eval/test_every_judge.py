@@ -10,16 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands import command
-from tests.eval.test_paper_judges import ASSUMED
-from tests.judges.methods.test_browser_use import REPLY as JUDGEMENT
-from tests.judges.methods.test_insta import REPLY as INSTA
-from tests.judges.methods.test_logprob import logprobs
-from tests.judges.methods.test_rubric import CRITERIA
-from tests.judges.methods.test_rubric import stage_of as rubric_stage_of
-from tests.judges.methods.universal_verifier.scripts import reply_to as verifier_reply
+from tests.eval.judge_replies import reply
 from tests.judges.methods.universal_verifier.scripts import stage_of_prompt as verifier_stage
-from tests.judges.test_over_http import stage_of
-from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
+from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
@@ -33,51 +26,6 @@ COMPOSED = {"panel", "cascade"}
 VERIFIER = "universal-verifier"
 # They read the files of a benchmark that the sample is none of: see test_rules_judge.
 RULES = {"rules:verified", "rules:webarena"}
-NOTHING = "The agent claimed nothing."
-UNPROVEN: dict[str, object] = {
-    "reasoning": "No line shows it.",
-    "claims": [{"claim": 1, "holds": False}],
-    "requirements": [{"requirement": "all is done", "met": False}],
-    "side_effect": False,
-    "success": False,
-}
-FINDINGS = {
-    "reasoning": "Step 1 shows it.",
-    "findings": [
-        {"criterion": 1, "steps": [1], "score": 1},
-        {"criterion": 2, "steps": [], "score": 0.5},
-    ],
-    "side_effect_steps": [],
-    "side_effect": False,
-    "outcome": True,
-}
-
-
-def reply(incoming: Incoming) -> str | Outgoing:
-    """What a model that understands every prompt would answer."""
-    prompt = incoming.prompt
-    if incoming.payload.get("logprobs"):
-        return answer(incoming, "Yes", logprobs=logprobs(("Yes", {"Yes": 0.8, "No": 0.2})))
-    if (verified := verifier_reply(prompt)) is not None:
-        return verified
-    if "reached_captcha" in prompt:
-        return JUDGEMENT
-    if "self_correction" in prompt:
-        return INSTA
-    if "You prepare the examination" in prompt:
-        return json.dumps({"claims": ["All was done."]})
-    if '"requirements"' in prompt:
-        return json.dumps({**UNPROVEN, "claims": [] if NOTHING in prompt else UNPROVEN["claims"]})
-    if "You write the rubric" in prompt:
-        return CRITERIA
-    if "how much a screenshot" in prompt:
-        return json.dumps({"relevance": [7, 2]})
-    if '"side_effect_steps"' in prompt:
-        assert rubric_stage_of(incoming) == "verdict"
-        return json.dumps(FINDINGS)
-    if "<loop>" in prompt:
-        return verdict_text(prompt)
-    return ASSUMED[stage_of(incoming)]
 
 
 @pytest.mark.slow

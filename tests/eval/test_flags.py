@@ -5,32 +5,20 @@ from __future__ import annotations
 import argparse
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.eval.parsers import TABLE, parser_of, parsers
 from tests.screens import LINES
-from trajudge.eval.cli import every_command, named
+from trajudge.eval.cli import named
 from trajudge.eval.settings import ScoreConfig
 from trajudge.util import settings
 from trajudge.util.errors import UserError
 
-TABLE = {f"trajudge {name}": command for name, command in every_command().items()}
 # One file is what these commands write.
 WRITES_A_FILE = {"trajudge report"}
-
-
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """The command's parser."""
-    return settings.parser_of(named(TABLE[name].settings), name)
-
-
-def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command's parser."""
-    for name in TABLE:
-        yield name, parser_of(name)
 
 
 def meaning(action: argparse.Action) -> str:
@@ -60,7 +48,8 @@ def flags() -> dict[str, dict[str, str]]:
 
 
 def test_a_flag_of_several_commands_has_one_meaning() -> None:
-    """``--out`` of a command that writes one file is checked by itself."""
+    """``--out`` of a command that writes one file is checked by itself; ``judges show`` prints the
+    ``--prompt`` that others take."""
     wrong = {flag: uses for flag, uses in flags().items() if len(_meanings(flag, uses)) > 1}
     assert not wrong
 
@@ -68,7 +57,9 @@ def test_a_flag_of_several_commands_has_one_meaning() -> None:
 def _meanings(flag: str, uses: dict[str, str]) -> set[str]:
     files = WRITES_A_FILE & uses.keys() if flag == "--out" else set[str]()
     assert all(uses[name] == "FILE" for name in files)
-    return {meant for name, meant in uses.items() if name not in files}
+    prints = {"trajudge judges show"} if flag == "--prompt" else set[str]()
+    assert all(uses[name] == "switch" for name in prints)
+    return {meant for name, meant in uses.items() if name not in files | prints}
 
 
 def test_a_long_help_begins_with_the_ten_options_that_most_calls_need() -> None:

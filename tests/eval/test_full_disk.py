@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.eval.full_disk import no_file_beyond
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main
 
 WORDS = ["--judge", "heuristic", "--data", "sample", "--limit", "20", "--out"]
-
-
-@contextmanager
-def no_file_beyond(size: int) -> Iterator[None]:
-    """No file of this process may grow beyond ``size`` bytes, as if the disk were full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture

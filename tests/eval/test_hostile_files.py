@@ -22,9 +22,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.eval.test_flags import TABLE, parsers
-from tests.eval.test_inputs import COMMAND_LINES, made
-from tests.eval.test_output_places import needed
+from tests.eval.inputs import COMMAND_LINES, made
+from tests.eval.output_places import needed
+from tests.eval.parsers import TABLE, parsers
 from trajudge.eval.cli import main, named
 from trajudge.util.commands import USAGE_ERROR
 from trajudge.util.settings import Output, options_of

@@ -74,7 +74,6 @@ def test_a_model_through_litellm() -> None:
         assert statuses() == ["ok"] * 5
 
 
-@pytest.mark.slow
 def test_another_folder_is_filled_from_the_cache_without_a_call() -> None:
     with LlmServer() as server:
         assert model(server) == 0
@@ -93,10 +92,8 @@ def test_samples_are_asked_apart() -> None:
     )
 
 
-@pytest.mark.slow
 def test_score_prints_the_same_tables_without_a_call(capsys: pytest.CaptureFixture[str]) -> None:
-    with LlmServer() as server:
-        model(server, "--full")
+    assert main(["--judge", "heuristic", "--data", "sample", "--out", "run", "--full"]) == 0
     shown = capsys.readouterr().out
     assert score_main(["run", "--full", "--baselines", "off"]) == 0
     again = capsys.readouterr().out
@@ -106,17 +103,18 @@ def test_score_prints_the_same_tables_without_a_call(capsys: pytest.CaptureFixtu
 def test_failed_judgments_have_a_status_and_can_be_asked_for_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    words = ("--limit", "4", "--repair", "0")
     with LlmServer(text="I would rather not say") as server:
-        assert model(server, "--limit", "4") == 1
+        assert model(server, *words) == 1
         assert statuses() == ["unparsable"] * 4
         assert "4 of 4 judgments failed" in capsys.readouterr().err
-        assert model(server, "--limit", "4", "--max-failures", "100%") == 0
+        assert model(server, *words, "--max-failures", "100%") == 0
         assert server.stats.requests == 4
         server.text = None
-        assert model(server, "--limit", "4", "--retry-failed") == 0
+        assert model(server, *words, "--retry-failed") == 0
         assert server.stats.requests == 8
         assert statuses() == ["ok"] * 4
-        model(server, "--limit", "4")
+        model(server, *words)
         assert server.stats.requests == 8
 
 
@@ -145,7 +143,6 @@ def test_a_window_that_is_named_cuts_the_prompt_before_the_call() -> None:
     assert rungs <= {"pruned", "cut", "elided"}
 
 
-@pytest.mark.slow
 def test_export_writes_what_the_reader_of_published_judgments_reads() -> None:
     with LlmServer() as server:
         assert model(server, "--export", "agentrewardbench", "published") == 0

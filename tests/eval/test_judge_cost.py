@@ -15,7 +15,6 @@ from trajudge.eval.store.run_folder import paid, read_judgments
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-@pytest.mark.slow
 def test_the_budget_ends_the_run_and_the_same_command_goes_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -35,7 +34,7 @@ def test_the_budget_ends_the_run_and_the_same_command_goes_on(
 
 def test_what_the_cache_answers_takes_nothing_of_the_budget_of_a_grid() -> None:
     Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 10.0\n')
-    words = ["--prices", "prices.toml", "--limit", "6", "--max-failures", "6"]
+    words = ["--prices", "prices.toml", "--limit", "6", "--max-failures", "6", "--repair", "0"]
     with LlmServer() as server:
         assert model(server, *words, "--yes") == 0
         dollars = sum(paid(read_judgments(Path("run"))).values())
@@ -52,7 +51,6 @@ def test_an_unpriced_model_cannot_have_a_budget(capsys: pytest.CaptureFixture[st
     assert "price" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_dear_run_that_nobody_can_confirm_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 10.0\n')
     with LlmServer() as server:
@@ -73,7 +71,6 @@ def test_a_dry_run_needs_no_key_and_makes_no_call(capsys: pytest.CaptureFixture[
     assert not Path("run").exists()
 
 
-@pytest.mark.slow
 def test_the_price_predicted_is_the_price_of_the_tokens_that_openai_counts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

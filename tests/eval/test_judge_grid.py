@@ -12,7 +12,6 @@ from tests.llm_server import LlmServer
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-@pytest.mark.slow
 def test_a_grid_of_judges_and_models_is_one_table_and_shares_the_cache(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -46,7 +45,6 @@ def test_a_grid_of_judges_and_models_is_one_table_and_shares_the_cache(
     assert len(list(Path("run").iterdir())) == 3
 
 
-@pytest.mark.slow
 def test_an_option_goes_to_the_judges_of_a_grid_that_take_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -48,6 +48,20 @@ class TestMistakes:
         assert "Traceback" not in shown
         assert shown.count("error:") == 1
 
+    def test_paths_come_first_then_the_data_then_the_model(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("empty").mkdir()
+        Path("empty/trajectories.jsonl").write_text("")
+        data = {"logs": "--data 'logs'", "trajudge:empty": "holds no trajectory", "sample": ""}
+        for spec, its_own in data.items():
+            for labels, theirs in (("labels.csv", "labels.csv: no such file"), ("", "")):
+                words = ["--data", spec, *(["--annotations", labels] if labels else [])]
+                assert main([*words, "--judge", "simplified"]) == 2
+                # The path of the data, that of the labels, what the data holds, the model.
+                expected = its_own if spec == "logs" else theirs or its_own or "--model NAME"
+                assert expected in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("words", "sentence"),
         [
@@ -147,7 +161,6 @@ def damaged(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_corrupt_file_among_good_ones_is_named_and_the_run_goes_on(
     damaged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,7 +171,6 @@ def test_a_corrupt_file_among_good_ones_is_named_and_the_run_goes_on(
     assert "trajectories.jsonl:3" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Path) -> None:
     with LlmServer() as server:
         words = ["--model", "gpt-4o", "--base-url", server.url, "--representation", "screenshot"]
@@ -169,7 +181,6 @@ def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Pat
     assert first.success is None
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(find_spec("litellm") is None, reason="the extra litellm is not installed")
 @pytest.mark.parametrize(
     ("name", "sentence"),

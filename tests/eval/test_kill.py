@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -12,43 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command_words import instead
 from tests.eval.judge_command import SAMPLE
-from tests.forked import Forked, start
+from tests.eval.killed_command import Command
+from tests.forked import Forked
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.waiting import wait_until
-from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import Cache
 
 KILLS = 5  # ``benchmarks.kills`` makes a hundred
 JUDGMENTS = SAMPLE * 2
-
-
-class Command:
-    """The main command in a folder of its own; it names its run's folder by itself."""
-
-    def __init__(self, server: LlmServer, folder: Path, *words: str) -> None:
-        folder.mkdir()
-        self.folder = folder
-        self.cache = folder / "cache.sqlite"
-        own = (
-            *("--data", "sample", "--model", "gpt-4o"),
-            *("--base-url", f"{server.url}/v1", "--samples", "2", "--concurrency", "4"),
-            *("--cache", str(self.cache)),
-        )
-        self.words = instead(own, words)
-
-    def start(self) -> Forked:
-        return start("eval.judge", self.words, self.folder, os.environ)
-
-    def finish(self) -> None:
-        process = self.start()
-        _, shown = process.communicate()
-        assert process.returncode == 0, shown.decode()
-
-    def result(self, name: str) -> bytes:
-        (run,) = (self.folder / "runs").iterdir()
-        return (run / name).read_bytes()
 
 
 def kept(cache: Path) -> int:

@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.command_words import instead
 from tests.eval.judge_command import SAMPLE, model, statuses
-from tests.eval.test_kill import Command
-from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
+from tests.eval.killed_command import Command
+from tests.eval.till import LONG, OUTPUT, PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-INPUT, OUTPUT = 2.5e-6, 10e-6  # US dollars a token
-LONG = 8_000  # tokens of an answer
-PRICES = '[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n'
-
-
-@dataclass
-class Till:
-    """A server's ``text`` that counts what it charges: every answer that it wrote, whether or not
-    the client gets it whole; ``cut`` is every how-manieth it does not."""
-
-    tokens: int = LONG
-    cut: int = 0
-    charged: list[float] = field(default_factory=list)
-
-    def __call__(self, incoming: Incoming) -> Outgoing:
-        verdict = verdict_text(incoming.prompt)
-        text = verdict + "x" * (4 * self.tokens - len(verdict))
-        self.charged.append(len(incoming.prompt) // 4 * INPUT + len(text) // 4 * OUTPUT)
-        whole = answer(incoming, text)
-        is_cut = self.cut and len(self.charged) % self.cut == 0
-        return Outgoing(200, whole.body, cut=True) if is_cut else whole
-
-    @property
-    def bill(self) -> float:
-        return sum(self.charged)
 
 
 def judge(server: LlmServer, dollars: float, concurrency: int, *words: str) -> int:
@@ -53,7 +26,6 @@ def judge(server: LlmServer, dollars: float, concurrency: int, *words: str) -> i
     return model(server, *instead(own, words))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("concurrency", "dollars"), [(1, 0.5), (64, 2.0), (256, 2.0)])
 def test_long_answers_never_pass_the_limit(
     concurrency: int, dollars: float, capsys: pytest.CaptureFixture[str]
@@ -74,7 +46,6 @@ def test_answers_that_did_not_arrive_are_counted_as_billed() -> None:
     assert 0.8 < till.bill <= 1.0
 
 
-@pytest.mark.slow
 def test_short_answers_release_what_was_reserved_for_long_ones() -> None:
     till = Till(tokens=200)
     with LlmServer(text=till, latency=0.01) as server:

@@ -48,7 +48,6 @@ def asked(server: LlmServer, *words: str) -> list[str]:
     return ["--data", "sample", "--base-url", server.url + "/v1", "--yes", *words]
 
 
-@pytest.mark.slow
 def test_the_commands_that_print_a_model_show_its_name() -> None:
     with LlmServer() as server:
         words = asked(server, "--model", NAME, "--limit", "20")

@@ -14,7 +14,7 @@ from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
 from tests.command_words import instead
-from tests.eval.test_paper_judges import assumed
+from tests.eval.judge_replies import assumed
 from tests.hub_server import COMMIT, Hub, serve
 from tests.llm_replies import Incoming, verdict_text
 from tests.llm_server import LlmServer
@@ -98,7 +98,6 @@ def test_a_judge_is_fetched_and_shown_exactly_what_it_needs(
     assert sorted(seen) == sorted(shown)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["webjudge", "webvoyager"])
 def test_a_picture_that_the_hub_lacks_skips_the_judges_that_need_it(
     monkeypatch: pytest.MonkeyPatch, name: str

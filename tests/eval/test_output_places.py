@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_flags import TABLE, parsers
-from tests.rules.test_evaluate import TASKS
+from tests.eval.output_places import needed
+from tests.eval.parsers import TABLE, parsers
+from tests.rules.evaluated import TASKS
 from trajudge.eval.cli import main, named
 from trajudge.util.commands import BROKEN_PIPE
-from trajudge.util.settings import Argument, Output, options_of
+from trajudge.util.settings import Output, options_of
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {
     *("--out", "--save", "--plot", "--plots", "--folder", "--store", "--submission"),
     *("--mismatches", "--calibration-out", "--cross-fit", "--batch-files", "--run-folder"),
-    "--html",
+    *("--html", "--report"),
 }
-MISSING = "missing"  # an input that is not there: a command that looked at it first would name it
 
 
 def written() -> Iterator[tuple[str, argparse.Action]]:
@@ -31,14 +31,6 @@ def written() -> Iterator[tuple[str, argparse.Action]]:
         for action in made._actions:
             if WRITTEN & {*action.option_strings}:
                 yield name, action
-
-
-def needed(name: str, output: str) -> Iterator[str]:
-    """What else the command must be given, as its settings say."""
-    for one in options_of(named(TABLE[name].settings)):
-        if one.info.is_required() and one.flag != output:
-            yield from () if isinstance(one.option, Argument) else (one.flag,)
-            yield str(next(iter(one.choices), MISSING))
 
 
 def test_what_is_written_is_looked_at_in_every_command() -> None:

@@ -11,38 +11,24 @@ import pytest
 
 from tests.command_words import instead
 from tests.eval.cases import key
+from tests.eval.judge_replies import assumed
+from tests.judges.http_judging import stage_of
 from tests.judges.runs import png
-from tests.judges.test_over_http import stage_of
-from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments
-from trajudge.judges.methods.aer import ASSUMED_CAPTION
-from trajudge.judges.methods.nnetnav import ASSUMED_CHANGE
-from trajudge.judges.methods.webjudge import ASSUMED_POINTS, ASSUMED_SCORE
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Observation, Step, Trajectory
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 JUDGES = ("aer-c", "aer-v", "nnetnav", "webvoyager", "webjudge")
-ASSUMED = {
-    "caption": ASSUMED_CAPTION,
-    "describe": ASSUMED_CHANGE,
-    "key_points": ASSUMED_POINTS,
-    "screenshot": ASSUMED_SCORE,
-    "verdict": "Thoughts: fine.\nStatus: success\nReward: 4",
-}
 
 
 def run(server: LlmServer, *words: str) -> int:
     where = ["--data", "sample", "--out", "run", "--base-url", server.url + "/v1"]
     return main(instead([*where, "--model", "gpt-4o"], words))
-
-
-def assumed(incoming: Incoming) -> str:
-    return ASSUMED[stage_of(incoming)]
 
 
 @pytest.mark.slow
@@ -66,7 +52,6 @@ def test_a_dry_run_names_the_calls_that_the_run_then_makes(
         assert (Path("run") / file).read_bytes() == (Path("again") / file).read_bytes()
 
 
-@pytest.mark.slow
 def test_a_dry_run_of_a_grid_prices_what_its_runs_share_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -134,6 +119,14 @@ def test_options_of_a_judge_are_given_by_name() -> None:
         (
             ["--judge", "aer-c", "--captioner-model", "gpt-4"],
             "--captioner-model gpt-4: takes no images, and judge aer-c shows it screenshots",
+        ),
+        (
+            ["--judge", "panel", "--members", "insta,webjudge:gpt-4,heuristic"],
+            "--members gpt-4: takes no images, and judge webjudge shows it screenshots",
+        ),
+        (
+            ["--judge", "panel", "--members", "insta,aer-c", "--captioner-model", "gpt-4o-mini"],
+            "--captioner-model gpt-4o-mini: judge panel has no captioner",
         ),
         (
             ["--judge", "simplified", "--captioner-model", "gpt-4o-mini"],

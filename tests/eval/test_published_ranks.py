@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.scoring.test_protocol import BENCHMARK_IDS, JUDGES
+from tests.eval.scoring.published_counts import BENCHMARK_IDS, JUDGES
 from trajudge.annotations.published import open_verdicts
 from trajudge.annotations.sources import agentrewardbench
 from trajudge.annotations.sources.agentrewardbench import read_results

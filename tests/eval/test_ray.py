@@ -14,7 +14,7 @@ from subprocess import PIPE
 
 import pytest
 
-from tests.eval.test_unattributed_cost import Till
+from tests.eval.unattributed import Till
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.pinned import pinned_python

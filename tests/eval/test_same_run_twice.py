@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import trajudge as tj
-from tests.eval.test_score import make_run
+from tests.eval.runs_to_score import make_run
 from trajudge.eval.cli import main
 from trajudge.util.errors import UserError
 

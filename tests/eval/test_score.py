@@ -10,37 +10,16 @@ import pytest
 
 from tests.commands import report
 from tests.commands import score as main
-from tests.eval.cases import failed, key, label, said
+from tests.eval.cases import key, label, said
+from tests.eval.runs_to_score import LABELS, make_run
 from tests.screens import on_one_line
-from trajudge.annotations import Label, store
+from trajudge.annotations import store
 from trajudge.eval.judge import main as judge
 from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import (
-    JUDGMENTS,
-    judgment_line,
     write_labels,
-    write_manifest,
-    write_rewards,
 )
-from trajudge.judges.model import Status
 from trajudge.trajectories.model import Trajectory
-
-
-def make_run(folder: Path, *, protocol: str = "default", flip: bool = False) -> Path:
-    folder.mkdir()
-    judgments = [said(1, not flip), said(2, True), failed(3, Status.PROVIDER_ERROR)]
-    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
-    write_labels(folder, LABELS)
-    write_rewards(folder, {key(1): 1.0, key(2): 0.0, key(3): 1.0})
-    write_manifest(folder, {"protocol": protocol})
-    return folder
-
-
-LABELS: list[Label] = [
-    label(1, True, split="test"),
-    label(2, False, split="dev"),
-    label(3, True, split="test"),
-]
 
 
 def overall(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, dict[str, object]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.commands import score as main
-from tests.eval.scoring.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays, percent
+from tests.eval.scoring.published_counts import AGENTS, BENCHMARK_IDS, JUDGES, arrays, percent
 from trajudge.annotations import Label
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,

@@ -125,7 +125,7 @@ def of_folds(labels: list[Label], _: list[Judgment]) -> object:
         Trajectory(key=each.key, raw_task_id=each.key.task_id, goal="Find it.", steps=(step,))
         for each in labels
     ]
-    return len(np.unique(Examples.of(runs, {each.key: each for each in labels}, "success").groups))
+    return len(np.unique(Examples.of(runs, {each.key: True for each in labels}).groups))
 
 
 def of_changes(labels: list[Label], judgments: list[Judgment]) -> object:

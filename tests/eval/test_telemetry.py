@@ -15,7 +15,7 @@ from tests.tables import mistakes
 from trajudge.annotations import Label
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
-from trajudge.judges.methods.telemetry import read_model
+from trajudge.judges.telemetry import read_model
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
 
@@ -57,7 +57,7 @@ def test_scores_on_held_out_tasks_and_writes_a_model(
     assert main(words) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("telemetry-cross-fitted on 60 trajectories of shop")
-    precision = re.search(r"precision ([\d.]+) ", shown)
+    precision = re.search(r"runs that it accepts ([\d.]+) %", shown)
     assert precision is not None and float(precision[1]) > 80
     assert read_model(out).trained_on == 60
     assert main([*words, "--split", "dev", "--folds", "3"]) == 0

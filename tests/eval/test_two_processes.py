@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_kill import Command
+from tests.eval.killed_command import Command
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.waiting import wait_until

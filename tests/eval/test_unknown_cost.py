@@ -14,14 +14,14 @@ import pytest
 
 from tests.batch_server import PRICES as BATCH_PRICES
 from tests.batch_server import BatchServer
-from tests.eval.batches.test_rounds import JUDGMENTS, judge
+from tests.eval.batches.batch_runs import JUDGMENTS, judge
 from tests.llm_server import LlmServer
 from tests.rewards.cases import config, trajectory
 from tests.screens import on_one_line
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge_main
 from trajudge.judges.batch.ledger import Ledger, ledger_path
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine.budget import Payments
 from trajudge.rewards.rewarder import Rewarder
 
 Change = Callable[[dict[str, Any]], object]

@@ -18,8 +18,7 @@ from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.adapters.http import HttpAdapter
 from trajudge.judges.adapters.litellm import LiteLLMAdapter
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.calls.handle import guesses
-from trajudge.judges.models import ContextWindow
+from trajudge.judges.models import ContextWindow, guesses
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path

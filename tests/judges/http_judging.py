@@ -7,11 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Budget, Cache, Engine, EngineClient, Limiter, ModelRoute, Retry
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import Engine, EngineClient, ModelRoute
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Usage
+from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
 
 
@@ -39,3 +45,21 @@ def judged_over_http(
             await engine.close()
 
     return asyncio.run(main())
+
+
+STAGES = {
+    ("aer", "caption"): "caption",
+    ("nnetnav", "describe"): "describe",
+    ("webjudge", "key_points"): "key_points",
+    ("webjudge", "screenshot"): "screenshot",
+}
+
+
+def stage_of(incoming: Incoming) -> str:
+    system = incoming.payload.get("system") or incoming.payload["messages"][0]["content"]
+    if not isinstance(system, str):
+        system = system[0]["text"]
+    for (folder, template), stage in STAGES.items():
+        if system == load_prompt(folder).render(template):
+            return stage
+    return "verdict"

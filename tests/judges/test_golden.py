@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.judges.judge_prompts import JUDGES
 from tests.judges.runs import StagedAsk, seen_run
 from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.judging import CallArgs
@@ -20,30 +21,6 @@ from trajudge.judges.registry import make_judge
 from trajudge.judges.replies import ParseFailure
 
 GOLDEN = Path(__file__).parent / "golden"
-JUDGES: dict[str, tuple[str, dict[str, object]]] = {
-    "aer-c-agentrewardbench": ("aer-c", {}),
-    "aer-c-original": ("aer-c", {"variant": "original"}),
-    "aer-v-agentrewardbench": ("aer-v", {}),
-    "aer-v-original": ("aer-v", {"variant": "original"}),
-    "nnetnav": ("nnetnav", {}),
-    "webvoyager": ("webvoyager", {"screenshots": 2}),
-    "webjudge-general": ("webjudge", {}),
-    "webjudge-online-mind2web": ("webjudge", {"variant": "online-mind2web"}),
-    "simplified-frames": ("simplified", {"representation": "screenshot", "frames": 2}),
-    "simplified-schema": ("simplified", {"representation": "none", "answer": "schema"}),
-    "insta": ("insta", {"observations": 2}),
-    "rubric-screenshot": ("rubric", {"per_criterion": 1}),
-    "browser-use": ("browser-use", {"screenshots": 2}),
-    "browser-use-none": ("browser-use", {"representation": "none", "date": "2026-01-31 12:00 UTC"}),
-    "logprob-axtree": ("logprob", {}),
-    "logprob-screenshot": ("logprob", {"representation": "screenshot"}),
-    "rubric-none": ("rubric", {"representation": "none"}),
-    "claims-first": ("claims-first", {"pages": 2}),
-    "simplified-defended": (
-        "simplified",
-        {"datamark": True, "sandwich": True, "nonce": 1, "canary": 1},
-    ),
-}
 
 
 def written(asked: CallArgs) -> str:

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
-from tests.judges.methods.test_browser_use import REPLY as JUDGEMENT
-from tests.judges.methods.test_insta import REPLY as INSTA
-from tests.judges.methods.test_logprob import logprobs
+from tests.judges.methods.replies import BROWSER_USE as JUDGEMENT
+from tests.judges.methods.replies import INSTA, logprobs
 from tests.judges.runs import GOOD, pictures, texts
 from tests.samples import examples
 from trajudge.judges.judging import BaseClient, CallArgs, judge_trajectory
@@ -170,7 +169,6 @@ def judged(name: str, options: dict[str, Any], run: Trajectory) -> tuple[Judgmen
     return asyncio.run(judge_trajectory(judge_id, judge, run, ask, needs=needs)), ask
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(
     case=st.sampled_from(CASES),

@@ -13,30 +13,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.judges.http_judging import stage_of
 from tests.judges.runs import png, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.tables import table
 from trajudge.eval.runs.jobs import to_refresh
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, ModelRoute, Retry
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import EngineClient, Engines, ModelRoute
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.registry import make_judge
-from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
 
 CAPTIONER = "gpt-4o-mini"
 OPTIONS: dict[str, dict[str, object]] = {
     "aer-c": {"captioner": AuxiliaryModel(model=CAPTIONER)},
     "nnetnav": {"describer": AuxiliaryModel(model=CAPTIONER)},
-}
-STAGES = {
-    ("aer", "caption"): "caption",
-    ("nnetnav", "describe"): "describe",
-    ("webjudge", "key_points"): "key_points",
-    ("webjudge", "screenshot"): "screenshot",
 }
 GOOD = {
     "caption": "A cart with one red mug.",
@@ -53,16 +51,6 @@ CALLS = {
     "webjudge": {"key_points": 1, "screenshot": 4, "verdict": 1},
 }
 RUN = seen_run(4)
-
-
-def stage_of(incoming: Incoming) -> str:
-    system = incoming.payload.get("system") or incoming.payload["messages"][0]["content"]
-    if not isinstance(system, str):
-        system = system[0]["text"]
-    for (folder, template), stage in STAGES.items():
-        if system == load_prompt(folder).render(template):
-            return stage
-    return "verdict"
 
 
 def shows(incoming: Incoming, index: int) -> bool:
@@ -151,7 +139,6 @@ def stages(judgment: Judgment) -> dict[str, int]:
     return dict(Counter(call.stage for call in judgment.calls))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_a_judgment_and_the_same_again_without_a_call(name: str, tmp_path: Path) -> None:
     model = Model()
@@ -211,7 +198,6 @@ NAMED = {
 }
 
 
-@pytest.mark.slow
 @table(
     "name stage index key value status",
     """
@@ -262,7 +248,6 @@ def test_what_fails_gives_its_status_and_is_all_that_is_asked_again(
         assert server.stats.requests - asked == missing
 
 
-@pytest.mark.slow
 def test_of_several_failures_the_first_in_order_is_told_and_all_else_is_kept(
     tmp_path: Path,
 ) -> None:

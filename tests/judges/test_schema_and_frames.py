@@ -117,7 +117,6 @@ def test_the_frames_are_shown_in_order_with_their_steps() -> None:
     assert "at steps 1, 3, 5." in str(ask.asked[0][1].parts[-1])
 
 
-@pytest.mark.slow
 def test_anthropic_takes_the_schema_under_its_own_name(tmp_path: Path) -> None:
     from trajudge.judges.adapters.anthropic import AnthropicAdapter
     from trajudge.judges.methods.simplified import verdict_schema

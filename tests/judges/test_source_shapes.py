@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.judges.methods.test_browser_use import REPLY as JUDGEMENT
-from tests.judges.methods.test_insta import REPLY as SCORES
+from tests.judges.methods.replies import BROWSER_USE as JUDGEMENT
+from tests.judges.methods.replies import INSTA as SCORES
 from tests.judges.runs import StagedAsk, pictures, seen_run, texts
 from trajudge.judges.judging import CallArgs
 from trajudge.judges.model import Verdict

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 
 import pytest
 
+from tests.judges.judge_prompts import KINDS, prompts
 from tests.judges.runs import StagedAsk, seen_run, texts
-from tests.judges.test_golden import JUDGES
 from tests.prompts.hostile import HOSTILE
-from trajudge.judges.adapters.errors import BadRequest
-from trajudge.judges.judging import CallArgs
 from trajudge.judges.methods.simplified import PaperPrompt
 from trajudge.judges.model import Message
-from trajudge.judges.registry import make_judge
-from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.truncate import PromptTruncator, TruncationLevel
 
 ALL = "\n- ".join(["", *HOSTILE, "\n"])
-KINDS: dict[str, tuple[str, dict[str, object]]] = {
-    **JUDGES,
-    "simplified": ("simplified", {"representation": "both"}),
-    "panel": (
-        "panel",
-        {"of": {"members": [{"name": "simplified"}, {"name": "logprob"}]}},
-    ),
-}
 FIELDS = ("goal", "answer", "url", "action", "reasoning", "axtree", "axtree_pruned", "page_error")
 
 
@@ -51,19 +37,6 @@ def planted(field: str, text: str) -> Trajectory:
         for step in run.steps
     )
     return run.model_copy(update={"steps": steps})
-
-
-def prompts(kind: str, run: Trajectory, ask: StagedAsk) -> list[CallArgs]:
-    """Everything that the judge asks of the model about the run."""
-    name, options = KINDS[kind]
-    _, judge = make_judge(name, options)
-    with suppress(ParseFailure, BadRequest):
-        asyncio.run(judged(judge, run, ask))
-    return ask.asked
-
-
-async def judged(judge: object, run: Trajectory, ask: StagedAsk) -> None:
-    await judge(run, ask)  # type: ignore[operator]
 
 
 def found(asked: Iterable[Sequence[Message]]) -> Counter[str]:

@@ -212,7 +212,6 @@ def test_serve_ends_with_the_program_that_started_it(plan: Path, tmp_path: Path)
     assert wait_until(lambda: events_of(out, "end"), every=0.05)
 
 
-@pytest.mark.slow
 def test_an_agent_trusts_https_by_its_environment_alone(
     site: Site, plan: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], mitmproxy: None
 ) -> None:

@@ -18,9 +18,9 @@ import pytest
 
 from tests import http_thread
 from tests.llm_server import LlmServer
+from tests.rewards.calibrated import calibrated_words
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
-from tests.rewards.test_rewarder import calibrated_words
 from trajudge.rewards.abstaining import Abstained
 from trajudge.rewards.trainers import areal, art, asking, rllm, skyrl, slime, verifiers
 

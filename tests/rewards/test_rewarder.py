@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.llm_server import LlmServer, at
+from tests.rewards.calibrated import calibration_file
 from tests.rewards.cases import config, trajectory
 from trajudge import accept, judge, load, select
-from trajudge.eval.analysis.calibration import Calibration
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.model import Status
 from trajudge.rewards.reward import Reward
@@ -94,30 +93,6 @@ def test_the_version_changes_with_what_decides_the_value(tmp_path: Path) -> None
         versions = {Rewarder(one).function.version for one in (plain, other, shaped)}
         assert len(versions) == 3
         assert Rewarder(plain).function.version in versions
-
-
-def calibration_file(path: Path, judge: str, facts: dict[str, object]) -> Path:
-    bins = {"n": 10, "calibration_error": 0.1, "brier": 0.2, "bins": []}
-    one = Calibration.model_validate(
-        {
-            "judge": judge,
-            "map": {"method": "verdict", "scores": (0, 1), "values": (0.25, 0.75)},
-            **{"fitted_on": 100, "left_out": 0, "raw": bins, "calibrated": bins},
-            "configuration": {"judge": judge, "facts": facts},
-        }
-    )
-    path.write_text(f'{{"calibrations": [{one.model_dump_json()}]}}', encoding="utf-8")
-    return path
-
-
-def calibrated_words(folder: Path, base_rate: float) -> list[str]:
-    """Write a calibration that knows this base rate; return a server's options for its judge."""
-    path = calibration_file(folder / "map.json", "simplified-axtree:mock", {"model": "mock"})
-    whole = json.loads(path.read_text())
-    bin_ = {"low": 0, "high": 0.1, "n": 10, "tasks": 5, "mean_score": 0, "rate": base_rate}
-    whole["calibrations"][0]["raw"]["bins"] = [{**bin_, "rate_low": None, "rate_high": None}]
-    path.write_text(json.dumps(whole))
-    return ["--model", "mock", "--representation", "axtree", "--calibration-file", str(path)]
 
 
 def test_a_calibration_gives_probabilities_and_holds_for_its_judge_alone(tmp_path: Path) -> None:

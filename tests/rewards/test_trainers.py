@@ -15,9 +15,9 @@ import pytest
 
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.rewards.calibrated import calibrated_words
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
-from tests.rewards.test_rewarder import calibrated_words
 from trajudge.rewards.trainers.asking import RewardUnavailable
 from trajudge.rewards.trainers.verl import compute_score
 

@@ -99,7 +99,6 @@ def queried(chooser: type[ThompsonBandit | UniformChoice], seed: int) -> list[Qu
     )
 
 
-@pytest.mark.slow
 def test_a_judge_that_falls_for_one_carrier_and_dress_is_broken_for_real() -> None:
     """Real perturbations of real runs; the judge accepts look-alike letters in a link's name."""
     keys = [t.key for t in sample().trajectories if sample().facts[t.key].success is False][:40]

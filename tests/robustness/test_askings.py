@@ -13,7 +13,7 @@ import pytest
 from tests.commands import robust as main
 from tests.llm_server import LlmServer
 from tests.robustness import models
-from tests.robustness.test_scripted_judges import Rates, Text
+from tests.robustness.rates import Rates, Text
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.judges.model import Call, Judgment, Status, Usage
@@ -85,7 +85,6 @@ def test_nothing_of_the_runs_is_changed(folder: Path) -> None:
         assert set(one.relations.values()) == {Relation.KEEP}
 
 
-@pytest.mark.slow
 def test_who_knows_one_rendering_flips_under_every_other(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.commands import robust as main
-from tests.robustness.test_robust import CLAIM, attacked
+from tests.robustness.attacked_runs import CLAIM
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.cards.card import badge
@@ -29,7 +29,6 @@ from trajudge.robustness.model import Relation
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
-__all__ = ["attacked"]  # the fixture: a folder of changed runs
 HOSTILE = "`| <b>made</b> |\n# a heading"
 
 

@@ -11,7 +11,6 @@ from trajudge.eval.cli import main
 from trajudge.robustness.catalogue import catalogue
 
 
-@pytest.mark.slow
 def test_the_checker_agrees_with_every_declared_relation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,7 +35,6 @@ def test_limits_of_precision_hold_where_little_is_counted(name: str) -> None:
     assert min(found.values()) >= 0.88, found
 
 
-@pytest.mark.slow
 def test_verdicts_are_measured_and_variants_made_at_once_by_the_thousand() -> None:
     """That it runs; how long it takes is the benchmark's to say."""
     assert measuring(10_000) > 0

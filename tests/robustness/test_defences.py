@@ -12,7 +12,7 @@ import pytest
 from tests.commands import robust as main
 from tests.llm_server import LlmServer
 from tests.robustness import models
-from tests.robustness.test_scripted_judges import Rates, Text, asr
+from tests.robustness.rates import Rates, Text, asr
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.runs.settings import RunRequest
@@ -233,7 +233,6 @@ def test_every_defence_alone() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_forged_parts_of_a_record_are_not_asked_about(tmp_path: Path) -> None:
     """A model that believes every page: what the other parts deny costs no call and no verdict."""
     attacked, known = tmp_path / "attacked", limited(subjects("sample"), 18)

@@ -126,7 +126,6 @@ def test_every_day_is_asked_anew_and_a_change_is_found(
     assert service.on(DAY.replace(day=8))[0] == 0
 
 
-@pytest.mark.slow
 def test_a_model_that_is_only_noisy_has_not_drifted(service: Service) -> None:
     """Half of its verdicts are others than then, and no draw is like the one before."""
     service.model = Noisy()
@@ -159,7 +158,6 @@ def test_a_failure_is_no_verdict(service: Service, capsys: pytest.CaptureFixture
     assert f"{RUNS} canaries got no verdict" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_a_dry_run_asks_nothing(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     service.robust()
     capsys.readouterr()
@@ -203,7 +201,6 @@ def test_a_mistake_is_one_sentence(
     assert file.read_text() == content
 
 
-@pytest.mark.slow
 def test_canaries_of_another_judge_are_refused(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,6 @@ import pytest
 from tests.commands import robust as main
 
 
-@pytest.mark.slow
 def test_what_is_true_of_every_arm_is_said_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

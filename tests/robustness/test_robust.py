@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,11 +13,11 @@ import pytest
 
 from tests.commands import perturb
 from tests.commands import robust as main
+from tests.robustness.attacked_runs import CLAIM, judged
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import open_annotations
-from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
-from trajudge.judges.model import Judgment, Status
+from trajudge.eval.store.run_folder import JUDGMENTS, write_manifest
 from trajudge.robustness.measures.matrix import write_matrix
 from trajudge.robustness.measures.pairs import PerturbedPairs
 from trajudge.robustness.measures.rates import all_rates, rates_of
@@ -26,34 +26,7 @@ from trajudge.robustness.measures.worst_case import worst_case
 from trajudge.robustness.model import Relation
 from trajudge.robustness.sources import subjects
 from trajudge.trajectories import store
-from trajudge.trajectories.loaders import open_source
-from trajudge.trajectories.model import Trajectory, TrajectoryKey
-
-CLAIM = "all of it is in place"
-CHANGES = ("identity", "claim-confident", "benign-answer", "self-verdict", "answer-wrong")
-
-
-@pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("robust") / "attacked"
-    words = [word for name in CHANGES for word in ("--perturbation", name)]
-    assert perturb(["--data", "sample", *words, "--limit", "60", "--out", str(folder)]) == 0
-    return folder
-
-
-def judged(attacked: Path, folder: Path, verdict: Callable[[Trajectory], bool | None]) -> Path:
-    """A run of a judge that is a function."""
-    folder.mkdir()
-    lines = []
-    for run in open_source(f"trajudge:{attacked}"):
-        assert isinstance(run, Trajectory)
-        success = verdict(run)
-        status = Status.UNPARSABLE if success is None else Status.OK
-        lines.append(Judgment(key=run.key, judge="made", status=status, success=success))
-    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, lines)))
-    write_labels(folder, [])
-    write_manifest(folder, {"data": f"trajudge:{attacked}"})
-    return folder
+from trajudge.trajectories.model import TrajectoryKey
 
 
 def rates(run: Path, attacked: Path, out: Path) -> dict[str, dict[str, Any]]:
@@ -62,7 +35,6 @@ def rates(run: Path, attacked: Path, out: Path) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in judge["rates"]} | {"worst": judge["worst"]}
 
 
-@pytest.mark.slow
 def test_a_reader_of_answers_believes_a_claim_and_nothing_else(
     attacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

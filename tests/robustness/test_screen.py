@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands import perturb
 from tests.commands import robust as main
-from tests.robustness.test_robust import judged
+from tests.robustness.attacked_runs import judged
 from tests.screens import one_screen
 from trajudge.trajectories.model import Trajectory
 
@@ -46,3 +46,23 @@ def test_the_finding_counts_the_attacks_of_the_table(
     assert rows[0][3] != "0" and rows[1][2:4] == ["–", "0"]
     worst = json.loads((out / "robustness.json").read_text())["judges"][0]["worst"]
     assert worst["page"]["attacks"] == []
+
+
+def test_figures_of_other_settings_are_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attacked, out = tmp_path / "attacked", tmp_path / "out"
+    words = ["--perturbation", "identity", "--perturbation", "claim-confident", "--limit", "20"]
+    assert perturb(["--data", "sample", *words, "--out", str(attacked)]) == 0
+    runs = [judged(attacked, tmp_path / name, lambda _: True) for name in ("one", "two")]
+    same = [str(runs[0]), "--attacked", str(attacked), "--out", str(out)]
+    assert main(same) == 0
+    before = (out / "robustness.json").read_bytes()
+    assert main([*same, "--full"]) == 0, "the same measurement, shown otherwise"
+    assert (out / "robustness.json").read_bytes() == before
+    capsys.readouterr()
+    assert main([str(runs[1]), *same[1:]]) == 2
+    error = capsys.readouterr().err
+    assert f"{out / 'robustness.json'} holds the figures of other settings (runs " in error
+    assert "name another folder with --out" in error
+    assert (out / "robustness.json").read_bytes() == before

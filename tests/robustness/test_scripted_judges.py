@@ -6,7 +6,7 @@ import json
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tests.commands import robust as main
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.robustness.judges.reading import instructions
+from tests.robustness.rates import Rates, Text, asr
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.catalogue.injections import CARRIERS
 from trajudge.robustness.settings import RobustConfig
@@ -83,9 +84,6 @@ def attacked_by(names: Sequence[str], place: Path) -> Path:
     return place / "attacked"
 
 
-Rates = dict[str, dict[str, Any]]
-
-
 def measured(attacked: Path, out: Path, *words: str) -> tuple[dict[str, Any], Rates]:
     """What ``trajudge robust`` says of one judge, and its rates by perturbation."""
     assert main([*words, "--attacked", str(attacked), "--out", str(out), "--yes"]) == 0
@@ -96,12 +94,6 @@ def measured(attacked: Path, out: Path, *words: str) -> tuple[dict[str, Any], Ra
 def by_file(attacked: Path, out: Path, name: str, *options: str) -> tuple[dict[str, Any], Rates]:
     words = [word for option in options for word in ("--judge-option", option)]
     return measured(attacked, out, "--judge", str(JUDGES / f"{name}.py"), *words)
-
-
-def asr(rates: Rates, name: str) -> float:
-    assert rates[name]["attack_success"]["trials"] > 0, name
-    estimate: float = rates[name]["attack_success"]["estimate"]
-    return estimate
 
 
 @pytest.mark.slow
@@ -137,7 +129,6 @@ def test_who_looks_obeys_what_stands_on_the_picture(few: Path, tmp_path: Path) -
     assert asr(rates, "inject-tree.benign-success.plain") == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "believes", "others"),
     [
@@ -186,9 +177,6 @@ def test_who_breaks_the_form_loses_coverage_and_nothing_else(folder: Path, tmp_p
         lost = 1 if name == "inject-tree.format.plain" else 0
         assert one["coverage_lost"]["estimate"] == lost, name
         assert one["flips"]["hits"] == 0, name
-
-
-Text = Callable[[Incoming], str]
 
 
 def by_server(
@@ -318,7 +306,6 @@ def test_the_same_command_goes_on_and_writes_the_same_bytes(
     assert "changed otherwise: name another --out" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_dry_run_prices_every_variant_and_what_is_unseen_costs_nothing(
     small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -332,7 +319,6 @@ def test_a_dry_run_prices_every_variant_and_what_is_unseen_costs_nothing(
     assert calls == keys and cached > 60
 
 
-@pytest.mark.slow
 def test_defaults_are_those_of_the_options() -> None:
     config = RobustConfig()
     assert (config.suite, config.limit, config.out) == ("core", 150, Path("robustness"))

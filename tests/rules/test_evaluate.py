@@ -10,35 +10,9 @@ import pytest
 
 from tests.command_words import instead
 from tests.commands import rules_evaluate as main
+from tests.rules.evaluated import RUNS, TASKS, task_of
 from tests.tables import mistakes
 from trajudge.util.commands import OK, USAGE_ERROR
-
-
-def _task(task_id: int, **references: Any) -> dict[str, Any]:
-    spec: dict[str, Any] = {"eval_types": ["string_match"], "reference_answers": references}
-    return {
-        "task_id": task_id,
-        "intent": "How many?",
-        "sites": ["shopping"] if task_id < 3 else ["reddit"],
-        "intent_template_id": task_id % 2,
-        "eval": spec,
-    }
-
-
-ADDRESS = {"eval_types": ["url_match"], "reference_url": "__REDDIT__/f/tea"}
-TASKS = [
-    _task(1, exact_match="3"),
-    _task(2, must_include=["red", "green"]),
-    _task(3, fuzzy_match=["three"]),
-    {"task_id": 4, "intent": "Go.", "sites": ["reddit"], "eval": ADDRESS},
-    _task(5, fuzzy_match="N/A"),
-]
-RUNS: list[dict[str, Any]] = [
-    {"task_id": 1, "answer": "3"},
-    {"task_id": 2, "answer": "red only"},
-    {"task_id": 3, "answer": "3"},
-    {"task_id": 4, "trace": {"url": "http://forum.test/f/tea"}},
-]
 
 
 @pytest.fixture
@@ -157,9 +131,9 @@ def test_a_dialect_gives_parts_and_a_bad_task_costs_its_own_run_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tasks = [
-        {**_task(1, must_include=["tea", "milk |or| cream"]), "type_main": "Massive Memory"},
-        _task(2, must_include=["tea", "rum"]),
-        _task(3, must_include="tea"),
+        {**task_of(1, must_include=["tea", "milk |or| cream"]), "type_main": "Massive Memory"},
+        task_of(2, must_include=["tea", "rum"]),
+        task_of(3, must_include="tea"),
     ]
     (tmp_path / "tasks.json").write_text(json.dumps(tasks))
     _write(tmp_path, [{"task_id": number, "answer": "tea, cream"} for number in (1, 2, 3)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.test_evaluate import RUNS, TASKS
+from tests.rules.evaluated import RUNS, TASKS
 from tests.tables import table
 from trajudge.eval.cli import main
 

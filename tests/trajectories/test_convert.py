@@ -11,7 +11,7 @@ import pytest
 from tests.app.made_runs import png
 from tests.eval.cases import key
 from tests.trajectories.loaders import conversations, inspect_made
-from tests.trajectories.loaders.test_seeded_mutations import MADE
+from tests.trajectories.loaders.mutated_files import MADE
 from trajudge.eval.cli import main
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals

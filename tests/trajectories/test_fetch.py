@@ -160,7 +160,6 @@ def test_an_unknown_revision_is_named(hub: Hub, tmp_path: Path) -> None:
         agentrewardbench.load_published(copy=copy_of(hub, tmp_path, "nope"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_hub_in_trouble_is_asked_again(hub: Hub, tmp_path: Path, status: int) -> None:
     hub.trouble["annotations.csv"] = [(status, {"Retry-After": "0"})] * 2
@@ -171,7 +170,6 @@ def test_a_hub_in_trouble_is_asked_again(hub: Hub, tmp_path: Path, status: int) 
     assert not copy.missing
 
 
-@pytest.mark.slow
 def test_the_hub_says_how_long_to_wait(hub: Hub, tmp_path: Path) -> None:
     hub.trouble["annotations.csv"] = [(429, {"Retry-After": "2"})]
     start = monotonic()
@@ -185,7 +183,6 @@ def test_a_hub_that_stays_in_trouble_is_given_up_with_its_answer(hub: Hub, tmp_p
         agentrewardbench.labelled_runs(copy_of(hub, tmp_path))
 
 
-@pytest.mark.slow
 def test_nothing_is_asked_about_a_file_before_it_is_fetched(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         assert len(list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))) == 20
@@ -272,7 +269,6 @@ def test_the_command_names_what_it_could_not_fetch(
     assert main(words) == 0
 
 
-@pytest.mark.slow
 def test_a_body_that_breaks_off_is_resumed(hub: Hub, tmp_path: Path) -> None:
     hub.cut[json_path(0)] = 1
     found = list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
@@ -300,7 +296,6 @@ def test_a_file_that_the_hub_lacks_is_named_counted_and_not_asked_for_again(
     assert len(hub.requests) == asked
 
 
-@pytest.mark.slow
 def test_only_a_few_are_fetched_ahead_of_the_reader(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         found = agentrewardbench.load_published(copy=copy_of(hub, tmp_path))
@@ -410,7 +405,6 @@ def test_a_copy_on_the_machine_is_found(
     assert agentrewardbench.local_copy() == tmp_path
 
 
-@pytest.mark.slow
 def test_importing_the_command_imports_no_hub_client() -> None:
     module = "trajudge.trajectories.loaders.agentrewardbench"
     code = f"import sys, {module}; sys.exit('huggingface_hub.file_download' in sys.modules)"
@@ -423,7 +417,6 @@ def test_a_folder_that_cannot_be_written_is_the_users_mistake(hub: Hub, tmp_path
         agentrewardbench.labelled_runs(copy_of(hub, tmp_path / "file" / "x"))
 
 
-@pytest.mark.slow
 def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_path: Path) -> None:
     code = (
         "from trajudge.trajectories.loaders import open_source as o; "

@@ -101,7 +101,6 @@ def test_text_alone_is_read_by_its_columns(publish: Published, tmp_path: Path) -
     assert pq.read_table(text).num_rows == 260
 
 
-@pytest.mark.slow
 def test_the_screenshots_may_come_later(publish: Published, tmp_path: Path) -> None:
     made = release(tmp_path / "made")
     publish(made)

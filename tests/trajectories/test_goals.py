@@ -47,6 +47,10 @@ SHAPES = {
     "lines.txt": LINES,
     "numbers.jsonl": LINES.replace('"7"', "7"),
     "table.csv": "\ufeff" + QUOTED,
+    "semicolons.csv": QUOTED.replace("7,x,", "7;x;")
+    .replace("8,y,", "8;y;")
+    .replace("task_id,site,goal", "Task ID;Site;Instruction"),
+    "wrapped.json": '{"goals": [' + ",".join(LINES.splitlines()) + "]}",
     "crlf.csv": QUOTED.replace("\n7,", "\r\n7,").replace("\nshop", "\r\nshop"),
 }
 
@@ -57,15 +61,15 @@ def test_every_shape_gives_the_same_goals(name: str, tmp_path: Path) -> None:
 
 
 WRONG = {
-    "empty.json": ("", "holds no goal"),
+    "empty.json": ("", "holds no table"),
     "nothing.json": ("{}", "holds no goal"),
-    "number.json": ("3", "neither an object nor a list"),
-    "texts.json": ('["a"]', "entry 1 is no object"),
+    "number.json": ("3", "has no column task_id or no goal"),
+    "texts.json": ('["a"]', "holds no list of JSON objects"),
     "goal.json": ('{"7": {"text": "x"}}', "task '7' has no task_id or no goal"),
     "twice.jsonl": ('{"task_id": 1, "goal": "a"}\n{"task_id": "1", "goal": "b"}', "a second goal"),
-    "cut.jsonl": ('{"task_id": 1, "goal": "a"}\n{"task_id": 2, "go', "is not a JSON object"),
-    "deep.json": ("[" * 100_000, "is not a JSON object"),
-    "head.csv": ("id,goal\n7,x\n", "does not name task_id and goal"),
+    "cut.jsonl": ('{"task_id": 1, "goal": "a"}\n{"task_id": 2, "go', "line 2: is no JSON object"),
+    "deep.json": ("[" * 100_000, "is no JSON object"),
+    "head.csv": ("what,goal\n7,x\n", "has no column task_id or no goal, but 'what', 'goal'"),
     "short.csv": ("task_id,goal\n7\n", "line 2 has no task_id or no goal"),
 }
 
@@ -148,7 +152,7 @@ def test_what_reads_a_runs_data_again_reads_its_goals(
     assert main([*asked, "--out", str(run_folder)]) == 0
     taken = ["--judge", "heuristic", "--threshold", "1", "--page", "none", "--run", str(run_folder)]
     assert accept([*taken, "--without-observations", "--out", str(out)]) == 0
-    assert "2 accepted of 2" in capsys.readouterr().out
+    assert "Accepted 2 of 2" in capsys.readouterr().out
     assert "Buy it." in (out / "accepted.jsonl").read_text()
 
 

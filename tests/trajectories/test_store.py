@@ -116,7 +116,6 @@ trajectories = st.builds(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(st.lists(trajectories, max_size=3), st.sampled_from(["", "gz", "zst"]))
 def test_what_is_written_is_read_back_equal_and_fits_the_schema(
@@ -377,7 +376,6 @@ def test_detection_by_name_in_a_folder_and_by_content_of_a_file(tmp_path: Path) 
     assert not trajudge.detect(tmp_path / "images")
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(
     st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_size=5),

@@ -63,7 +63,6 @@ def labels(trajectory: Trajectory, representation: Representation, budget: int) 
     return [view.rung.label for view in views(trajectory, representation, budget)]
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(STEPS, TEXT, TEXT, TEXT, st.integers(0, 20_000), st.sampled_from(list(Representation)))
 def test_views_fit_shrink_and_repeat(
@@ -103,7 +102,6 @@ def test_the_first_view_is_the_fullest_that_fits(budget: int, rung: str) -> None
     assert labels(trajectory, Representation.AXTREE, budget)[0] == rung
 
 
-@pytest.mark.slow
 def test_without_a_tree_only_the_steps_shrink() -> None:
     trajectory = run([("u", "because " * 900, "a")] * 30, LINE, LINE)
     for representation in (Representation.NONE, Representation.SCREENSHOT):

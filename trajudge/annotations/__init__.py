@@ -8,6 +8,7 @@ with several opinions or columns names the ways to make one label of them: ``KIN
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from inspect import Parameter, signature
@@ -28,11 +29,15 @@ from trajudge.annotations.model import (
     primary_labels,
 )
 from trajudge.annotations.sources import KINDS
+from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.plugins import PluginPoint, warn_once
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.util.errors import UserError
 from trajudge.util.tables import folded, screen_width
 from trajudge.util.terminal import count_of
+
+TABLE = "table"
+"""The kind of a table of the user's own, with any columns."""
 
 __all__ = [
     "KINDS",
@@ -51,6 +56,7 @@ __all__ = [
     "parse_labels",
     "policy_note",
     "primary_labels",
+    "with_columns",
 ]
 
 PLUGINS = PluginPoint(
@@ -76,27 +82,36 @@ class LabelSource(Protocol):
 
 class LabelSpec(NamedTuple):
     """What ``KIND/POLICY:PATH`` names; ``policy`` is None where none is named and the kind has no
-    default."""
+    default. ``columns`` of a table are those of ``--columns`` and ``--words``:
+    ``table/POLICY[label=ok;gut=yes]:PATH``."""
 
     kind: str
     policy: str | None
     path: Path | None
+    columns: str = ""
 
     def __str__(self) -> str:
         head = f"{self.kind}/{self.policy}" if self.policy else self.kind
+        head += f"[{self.columns}]" if self.columns else ""
         return f"{head}:{self.path}" if self.path else head
 
 
-def open_annotations(spec: str) -> list[Label]:
+def open_annotations(spec: str, keys: Iterable[TrajectoryKey] | None = None) -> list[Label]:
     """Read annotations from ``KIND:PATH`` or ``KIND/POLICY:PATH``, a bare ``PATH`` (kind detected),
     a bare ``KIND`` (the source's own place), ``FILE.py:PATH`` or ``sample``; under a policy of
     ``LABELS_BY`` one a trajectory. Raises UserError.
 
-    A note says how many labels an annotator contradicted, and where second opinions differ.
+    ``keys`` are the trajectories that a table of the user's is joined to; a note says how. Another
+    says how many labels an annotator contradicted, and where second opinions differ.
     """
     named = parse_labels(spec)
     if named.kind not in KINDS:
         opened = list(PLUGINS.read(named.kind, named.path, of=(Label,)))
+        return _settled(str(named.path), named.policy, opened)
+    if named.kind == TABLE and named.path is not None:
+        opened, report = _tables().load(named.path, named.columns, keys)
+        if report:
+            warn_once(report)
         return _settled(str(named.path), named.policy, opened)
     load: Any = _source(named.kind).load
     if named.path is None and signature(load).parameters["path"].default is Parameter.empty:
@@ -152,10 +167,36 @@ def labels_by(spec: str | None, by: LabelsBy | None) -> str | None:
     return str(named._replace(policy=by))
 
 
-def open_labels(spec: str, option: str = "--annotations") -> Labels:
-    """Read the labels of the source that a user names with ``option``. Raises UserError, also for
-    one that holds none."""
-    labels = settled_labels(spec, open_annotations(spec))
+def with_columns(spec: str | None, columns: str | None, words: str | None) -> str | None:
+    """Return ``spec`` (``--annotations``) with the columns of a table, and what its words mean.
+    Raises UserError where there is no table to take them."""
+    if not columns and not words:
+        return spec
+    option = f"--columns {columns}" if columns else f"--words {words}"
+    if spec is None:
+        raise UserError(f"{option}: name the table of labels with --annotations FILE")
+    is_file = Path(spec).is_file()
+    named = LabelSpec(TABLE, None, Path(spec)) if is_file else parse_labels(spec)
+    if named.kind != TABLE:
+        raise UserError(
+            f"{option}: {spec} is of kind {named.kind}, whose columns are known: leave it out, or "
+            f"name a table, --annotations {TABLE}:FILE"
+        )
+    _tables().check_columns(columns, words)
+    return str(named._replace(columns=";".join([columns or "", *([words] if words else [])])))
+
+
+def _tables() -> Any:
+    """Return the module of these tables: to read a command's words needs none of it."""
+    return import_module(KINDS[TABLE])
+
+
+def open_labels(
+    spec: str, option: str = "--annotations", keys: Iterable[TrajectoryKey] | None = None
+) -> Labels:
+    """Read the labels of the source that a user names with ``option``; a table is joined to
+    ``keys``. Raises UserError, also for a source that holds none."""
+    labels = settled_labels(spec, open_annotations(spec, keys))
     if not labels:
         raise no_label(spec, option)
     return labels
@@ -187,6 +228,11 @@ def no_label(spec: str, option: str = "--annotations") -> UserError:
     )
 
 
+_TABLE = re.compile(
+    rf"{TABLE}(?:/(?P<policy>[^\[:]*))?(?:\[(?P<columns>.*?)\])?:(?P<path>.+)", re.DOTALL
+)
+
+
 def parse_labels(spec: str) -> LabelSpec:
     """Parse an ``--annotations`` value, with the kind's default policy where it names none;
     ``sample`` is the bundled one's.
@@ -196,6 +242,9 @@ def parse_labels(spec: str) -> LabelSpec:
     if spec == SAMPLE:
         PLUGINS.warn_of_namesake(spec)
     spec = resolve_sample(spec, "labels.jsonl")
+    if own := _TABLE.fullmatch(spec):
+        policy = _known(spec, TABLE, own["policy"] or "")
+        return LabelSpec(TABLE, policy, Path(own["path"]), own["columns"] or "")
     head, colon, path = spec.partition(":")
     kind, slash, policy = head.partition("/")
     if kind in KINDS and (colon or not (slash or Path(spec).exists())):
@@ -261,27 +310,29 @@ def _source(kind: str) -> LabelSource:
 
 
 def _label_kinds() -> list[str]:
-    """Name the formats with labels."""
-    return [kind for kind, name in KINDS.items() if hasattr(import_module(name), "load")]
+    """Name the formats with labels; a table, which has any columns, is the last to be detected."""
+    kinds = [kind for kind, name in KINDS.items() if hasattr(import_module(name), "load")]
+    return sorted(kinds, key=lambda kind: kind == TABLE)
 
 
 # The share of differing labels from which the choice of a policy is part of the result.
 _NOISE = 0.05
 
 
-def policy_note(spec: str) -> str:
+def policy_note(spec: str, keys: Iterable[TrajectoryKey] | None = None) -> str:
     """Describe in one sentence how many labels the policy of ``KIND/POLICY:PATH`` gives, and what
-    the others would give on the same runs; "" where no policy is named."""
+    the others would give on the same runs; "" where no policy is named. A table is joined to
+    ``keys``."""
     named = parse_labels(spec)
     if named.policy is None:
         return ""
-    labels = primary_labels(open_annotations(spec))
+    labels = primary_labels(open_annotations(spec, keys))
     sentences = [f"labels: {named.policy}, {_counts(labels)}"]
     for other in label_policies(named.kind):
         if other in (named.policy, "each"):
             continue
         try:
-            others = primary_labels(open_annotations(str(named._replace(policy=other))))
+            others = primary_labels(open_annotations(str(named._replace(policy=other)), keys))
         except UserError:  # the files of this policy were not fetched
             continue
         sentences.append(_difference(labels, other, others))

@@ -50,6 +50,9 @@ Choice = Literal["yes", "no", "unsure"]
 Question = Literal["success", "side_effect", "repetition", "optimality"]
 QUESTIONS: tuple[Question, ...] = ("success", "side_effect", "repetition", "optimality")
 Role = Literal["annotator", "adjudicator", "viewer"]
+Stage = Literal["blind", "informed"]
+Layout = Literal["trajudge", "agentrewardbench", "label-studio", "argilla"]
+"""``blind``: before the verdicts were shown. A layout is what labels are exported as."""
 # fmt: off
 EventKind = Literal[
     "opened", "draft", "submitted", "verdicts_shown", "revised", "skipped", "released", "reopened",
@@ -469,7 +472,7 @@ class LabelQueue:
                     return None
                 self._append("opened", {}, person, item)
             self._lease(person, item)
-            return Offer(item, _returned_reason(connection, item))
+            return Offer(item, _History(connection, item).returned_reason())
 
     def renew(self, person: int, item: int) -> bool:
         """Renew a lease that the person holds, or take it up again while the item still wants a
@@ -487,7 +490,7 @@ class LabelQueue:
 
     def returned_reason(self, item: int) -> str:
         """Return why an adjudicator sent an item back the last time; "" for one that was not."""
-        return _returned_reason(self._reading(), item)
+        return _History(self._reading(), item).returned_reason()
 
     def progress(self, person: int | None = None) -> Progress:
         """Count what is done, of all and of one person."""
@@ -509,12 +512,10 @@ class LabelQueue:
         self._writer.execute("INSERT OR REPLACE INTO lease VALUES (?, ?, ?)", lease)
 
     def _may_label(self, connection: sqlite3.Connection, person: int, item: int) -> bool:
-        kinds = _kinds(connection, person, item)
-        if "opened" not in kinds:
-            return False
-        if "submitted" in kinds:
-            return _is_reopened(connection, person, item)
-        if kinds & {"skipped", "released"}:
+        history = _History(connection, item)
+        if history.last(person, "submitted"):
+            return history.is_reopened(person)
+        if not history.last(person, "opened") or history.last(person, "skipped", "released"):
             return False
         row = connection.execute(
             f"SELECT {_TAKEN} < item.wanted AS free FROM item WHERE id = :item",  # noqa: S608 - constants
@@ -526,7 +527,7 @@ class LabelQueue:
 
     def own_reading(self, person: int, item: int) -> OwnReading:
         """Read what stands of a person's reading of an item."""
-        return _own_reading(self._reading(), person, item)
+        return _History(self._reading(), item).reading(person)
 
     def save_draft(self, person: int, item: int, answers: FormAnswers, version: int) -> int:
         """Keep what a form holds and renew the lease; return the new version.
@@ -575,7 +576,7 @@ class LabelQueue:
         with self._once(request, person, item) as (connection, key, earlier):
             if earlier is not None:
                 return
-            standing = _own_reading(connection, person, item)
+            standing = _History(connection, item).reading(person)
             if not self._may_label(connection, person, item) or standing.submitted:
                 raise LabelRefused(_NOT_YOURS)
             connection.execute("DELETE FROM lease WHERE item = ? AND person = ?", (item, person))
@@ -594,14 +595,10 @@ class LabelQueue:
             if last is None or self._now() - last["at"] > REOPEN_MILLISECONDS:
                 return None
             item = int(last["item"])
-            settled = connection.execute(
-                "SELECT 1 FROM event WHERE item = ? AND (kind = 'adjudicated'"
-                " OR person = ? AND kind = 'verdicts_shown') LIMIT 1",
-                (item, person),
-            ).fetchone()
-            if settled is not None:
+            history = _History(connection, item)
+            if history.last(None, "adjudicated") or history.last(person, "verdicts_shown"):
                 return None
-            if not _is_reopened(connection, person, item):
+            if not history.is_reopened(person):
                 self._append("reopened", {}, person, item)
             self._lease(person, item)
             return item
@@ -612,7 +609,7 @@ class LabelQueue:
         Raises LabelRefused before the blind label was submitted, or in a queue without this stage.
         """
         with self._writing() as connection:
-            standing = _own_reading(connection, person, item)
+            standing = _History(connection, item).reading(person)
             if not self.settings.informed or not standing.submitted:
                 raise LabelRefused("The verdicts are shown only after a submission.")
             if not standing.shown:
@@ -624,20 +621,17 @@ class LabelQueue:
         with self._once(request, person, item) as (connection, key, earlier):
             if earlier is not None:
                 return earlier
-            standing = _own_reading(connection, person, item)
-            if not standing.shown or standing.revised:
+            history = _History(connection, item)
+            shown = history.last(person, "verdicts_shown")
+            if shown is None or history.last(person, "revised"):
                 raise LabelRefused(
                     "The second stage is answered once, after the verdicts were shown."
                 )
-            shown = connection.execute(
-                "SELECT json_extract(payload, '$.seen') AS seen FROM event WHERE item = ?"
-                " AND person = ? AND kind = 'verdicts_shown'",
-                (item, person),
-            ).fetchone()
+            standing = history.reading(person).answers
             payload = {
-                "kept": answers is None or answers == standing.answers,
-                "seen": orjson.loads(shown["seen"]),
-                "answers": (answers or standing.answers).payload,
+                "kept": answers is None or answers == standing,
+                "seen": orjson.loads(shown["payload"])["seen"],
+                "answers": (answers or standing).payload,
             }
             return self._append("revised", payload, person, item, key)
 
@@ -656,14 +650,8 @@ class LabelQueue:
         """Take a label from a file; return False for a person who labelled the item already, and
         for an item that has all its labels."""
         with self._writing() as connection:
-            counts = connection.execute(
-                "SELECT count(*) FILTER (WHERE event.person = ?) AS own,"
-                " count(DISTINCT event.person) AS labels,"
-                " (SELECT wanted FROM item WHERE id = ?) AS wanted FROM event"
-                " WHERE event.item = ? AND event.kind = 'submitted'",
-                (person, item, item),
-            ).fetchone()
-            if counts["own"] or counts["labels"] >= counts["wanted"]:
+            history = _History(connection, item)
+            if history.last(person, "submitted") or history.is_complete():
                 return False
             self._append("submitted", answers.payload, person, item, request)
             return True
@@ -682,7 +670,7 @@ class LabelQueue:
     def _checked(
         self, connection: sqlite3.Connection, person: int, item: int, version: int
     ) -> OwnReading:
-        standing = _own_reading(connection, person, item)
+        standing = _History(connection, item).reading(person)
         if not self._may_label(connection, person, item):
             raise LabelRefused(_NOT_YOURS)
         if standing.version != version:
@@ -768,7 +756,7 @@ class LabelQueue:
         with self._once(f"adjudicate/{request}", person, item) as (connection, key, earlier):
             if earlier is not None:
                 return earlier
-            _check_adjudicator(connection, person, item)
+            _History(connection, item).check_adjudicator(person)
             if self._unanswered(answers):
                 raise LabelRefused("Not decided: answer every question.")
             if not reason:
@@ -781,11 +769,8 @@ class LabelQueue:
         ``adjudicate``, and for the second time."""
         reason = cleaned(reason).strip()
         with self._writing() as connection:
-            _check_adjudicator(connection, person, item)
-            returned = connection.execute(
-                "SELECT 1 FROM event WHERE item = ? AND kind = 'returned'", (item,)
-            )
-            if returned.fetchone() is not None:
+            _History(connection, item).check_adjudicator(person)
+            if _History(connection, item).last(None, "returned"):
                 raise LabelRefused("Not sent back: an item may be sent back once.")
             if not reason:
                 raise LabelRefused("Not sent back: say what the annotators should look at.")
@@ -816,69 +801,67 @@ def _first(connection: sqlite3.Connection, query: str, place: Mapping[str, int])
     return None if row is None else int(row["id"])
 
 
-def _kinds(connection: sqlite3.Connection, person: int, item: int) -> set[str]:
-    rows = connection.execute(
-        "SELECT DISTINCT kind FROM event WHERE item = ? AND person = ?", (item, person)
-    )
-    return {row["kind"] for row in rows}
+class _History:
+    """The events of one item, as they are when it is made."""
 
+    def __init__(self, connection: sqlite3.Connection, item: int) -> None:
+        self._connection, self._item = connection, item
+        self._events = connection.execute(
+            "SELECT id, person, kind, payload FROM event WHERE item = ? ORDER BY id DESC", (item,)
+        ).fetchall()
 
-def _is_reopened(connection: sqlite3.Connection, person: int, item: int) -> bool:
-    """Return whether a submitted reading was opened again, by the person or the adjudicator."""
-    row = connection.execute(
-        "SELECT max(id) FILTER (WHERE kind = 'submitted' AND person = ?) AS submitted,"
-        " max(id) FILTER (WHERE kind = 'reopened' AND person = ? OR kind = 'returned') AS reopened"
-        " FROM event WHERE item = ?",
-        (person, person, item),
-    ).fetchone()
-    return (row["reopened"] or 0) > (row["submitted"] or 0)
+    def last(self, person: int | None, *kinds: EventKind) -> sqlite3.Row | None:
+        """Return the last event of these kinds by a person, by anybody where None."""
+        of_kind = (event for event in self._events if event["kind"] in kinds)
+        return next((event for event in of_kind if person in (None, event["person"])), None)
 
+    def is_reopened(self, person: int) -> bool:
+        """Return whether the last submission was opened again since, by the person or the
+        adjudicator."""
+        ends = (self.last(person, "reopened"), self.last(None, "returned"))
+        submitted = self.last(person, "submitted")
+        after = 0 if submitted is None else submitted["id"]
+        return any(end is not None and end["id"] > after for end in ends)
 
-def _returned_reason(connection: sqlite3.Connection, item: int) -> str:
-    row = connection.execute(
-        "SELECT json_extract(payload, '$.reason') AS reason FROM event"
-        " WHERE item = ? AND kind = 'returned' ORDER BY id DESC LIMIT 1",
-        (item,),
-    ).fetchone()
-    return str(row["reason"]) if row else ""
+    def is_complete(self) -> bool:
+        """Return whether as many people as wanted have submitted."""
+        labels = len({each["person"] for each in self._events if each["kind"] == "submitted"})
+        wanted = self._connection.execute("SELECT wanted FROM item WHERE id = ?", (self._item,))
+        row = wanted.fetchone()
+        return row is not None and labels >= int(row["wanted"])
 
+    def reading(self, person: int) -> OwnReading:
+        """Read what stands of a person's reading."""
+        last = self.last(person, "draft", "submitted")
+        submitted = self.last(person, "submitted") is not None
+        return OwnReading(
+            version=last["id"] if last else 0,
+            answers=FormAnswers.model_validate_json(last["payload"]) if last else FormAnswers(),
+            submitted=submitted and not self.is_reopened(person),
+            shown=self.last(person, "verdicts_shown") is not None,
+            revised=self.last(person, "revised") is not None,
+        )
 
-def _own_reading(connection: sqlite3.Connection, person: int, item: int) -> OwnReading:
-    rows = connection.execute(
-        "SELECT id, payload FROM event WHERE item = ? AND person = ?"
-        " AND kind IN ('draft', 'submitted') ORDER BY id DESC LIMIT 1",
-        (item, person),
-    )
-    kinds = _kinds(connection, person, item)
-    last = rows.fetchone()
-    return OwnReading(
-        version=last["id"] if last else 0,
-        answers=FormAnswers.model_validate_json(last["payload"]) if last else FormAnswers(),
-        submitted="submitted" in kinds and not _is_reopened(connection, person, item),
-        shown="verdicts_shown" in kinds,
-        revised="revised" in kinds,
-    )
+    def returned_reason(self) -> str:
+        """Return why an adjudicator sent the item back the last time, "" where nobody did."""
+        returned = self.last(None, "returned")
+        return str(orjson.loads(returned["payload"])["reason"]) if returned else ""
 
-
-def _check_adjudicator(connection: sqlite3.Connection, person: int, item: int) -> None:
-    role = connection.execute(
-        "SELECT role FROM person WHERE id = ? AND active", (person,)
-    ).fetchone()
-    if role is None or role["role"] != "adjudicator":
-        raise LabelRefused("Only an adjudicator decides: sign in as one.")
-    counts = connection.execute(
-        "SELECT count(*) FILTER (WHERE person = :person AND kind != 'returned') AS own,"
-        " count(*) FILTER (WHERE kind = 'adjudicated') AS decided,"
-        " count(DISTINCT person) FILTER (WHERE kind = 'submitted') AS labels,"
-        " (SELECT wanted FROM item WHERE id = :item) AS wanted FROM event WHERE item = :item",
-        {"person": person, "item": item},
-    ).fetchone()
-    if counts["own"] and not counts["decided"]:
-        raise LabelRefused("Nobody adjudicates an item that they labelled or opened themselves.")
-    if counts["decided"]:
-        raise LabelRefused("This item is decided already.")
-    if counts["wanted"] is None or counts["labels"] < counts["wanted"]:
-        raise LabelRefused("This item has not all its labels yet.")
+    def check_adjudicator(self, person: int) -> None:
+        """Raise LabelRefused for a person who may not decide the item now."""
+        row = self._connection.execute(
+            "SELECT role FROM person WHERE id = ? AND active", (person,)
+        ).fetchone()
+        if row is None or row["role"] != "adjudicator":
+            raise LabelRefused("Only an adjudicator decides: sign in as one.")
+        if self.last(None, "adjudicated"):
+            raise LabelRefused("This item is decided already.")
+        if any(each["person"] == person and each["kind"] != "returned" for each in self._events):
+            raise LabelRefused(
+                "Nobody adjudicates an item that they labelled or opened themselves."
+            )
+        if not self.is_complete():
+            raise LabelRefused("This item has not all its labels yet.")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

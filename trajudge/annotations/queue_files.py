@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import orjson
@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Label, Role
-from trajudge.annotations.queue import QUESTIONS, FormAnswers, LabelQueue, QueueItem
+from trajudge.annotations.queue import QUESTIONS, FormAnswers, LabelQueue, Layout, QueueItem, Stage
 from trajudge.annotations.sources import agentrewardbench
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
@@ -30,8 +30,6 @@ from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder, read_regular, write_bytes
 from trajudge.util.validation import first_error
 
-Stage = Literal["blind", "informed"]
-Layout = Literal["trajudge", "agentrewardbench", "label-studio", "argilla"]
 _CHOICES: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None, "": None}
 _OPTIONS = dict.fromkeys(QUESTIONS[:3], ("yes", "no", "unsure")) | {
     "optimality": ("1", "2", "3", "4", "unsure")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from trajudge.annotations.queue import LabelQueue
 from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.labelling.routes import label_room
@@ -10,8 +12,10 @@ from trajudge.app.server.inputs import check_annotations, check_data, check_queu
 from trajudge.app.server.serve import serve
 from trajudge.app.server.workspace import Workspace, open_workspace
 from trajudge.app.settings import InspectConfig, LabelServeConfig
+from trajudge.eval.store.inputs import missing_data
 from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
+from trajudge.util.terminal import one_line
 
 
 def inspect(config: InspectConfig) -> int:
@@ -24,6 +28,9 @@ def inspect(config: InspectConfig) -> int:
     if "queues" in config.model_fields_set:
         check_queues(config.queues)
     workspace = open_workspace(config.runs, config.data, config.annotations, config.queues)
+    for run in workspace.runs.values() if not config.data else ():
+        if missing := missing_data(run.folder):
+            sys.stderr.write(f"warning: {one_line(missing)}\n")
     serve(workspace, inspect_rooms(), config.server)
     return OK
 

@@ -121,8 +121,8 @@ class ReportConfig(Settings):
     score: Annotated[
         ScoreConfig,
         Only(
-            *("runs", "judgments", "annotations", "labels_by", "split", "task_id"),
-            *("question", "missing", "protocol", "training_set", "baselines", "data"),
+            *("runs", "judgments", "annotations", "columns", "words", "labels_by", "split"),
+            *("task_id", "question", "missing", "protocol", "training_set", "baselines", "data"),
         ),
     ] = ScoreConfig()
     out: Annotated[Path, Output("the file to write (default: report.html)")] = Path("report.html")

@@ -22,7 +22,7 @@ import numpy as np
 
 from trajudge.annotations import open_labels
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
-from trajudge.eval.reporting.sentences import benchmark_name, unfinished, unit_of
+from trajudge.eval.reporting.sentences import benchmark_name, unfinished
 from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.scoring.records import OVERALL, UnfinishedRun
 from trajudge.eval.settings import AuditConfig
@@ -52,13 +52,12 @@ from trajudge.util.files import make_folder, read_regular, text_of, utf8
 from trajudge.util.tables import (
     Table,
     all_folded,
-    cut_columns,
+    first_screen,
     fitted,
-    folded,
     render,
     screen_width,
 )
-from trajudge.util.terminal import LINES, count_of, listed
+from trajudge.util.terminal import count_of, listed
 
 OFFICIAL = "the official reward"
 WEIGHTED = (
@@ -67,8 +66,7 @@ WEIGHTED = (
 LEVEL = 0.05
 _LAST_STEPS, _EXCERPT = 3, 600
 _SHOWN_ORDERS, _SHOWN_VALUES = 3, 15
-_NOTES = 3
-"""Lines left for what the command tells of the labels, and of where the audit is."""
+_ROWS, _WIDE = 10, 0.6  # groups on the screen; width of an interval that says too little
 _MAX_BYTES = 256 * 2**20
 _TABLES = ("webarena", "visualwebarena", "workarena", "assistantbench")
 _COLUMNS = {
@@ -360,7 +358,7 @@ def _source(config: AuditConfig) -> Source:
         sources.append(read_published_folder(config.judgments, with_labels=with_labels))
     whole = combine(sources)
     if config.annotations:
-        whole.labels = open_labels(config.annotations)
+        whole.labels = open_labels(config.annotations, keys=whole.judgments.keys)
     else:
         refuse_conflicts((source.name, source.labels) for source in sources)
     if config.split != "all":
@@ -754,32 +752,46 @@ def tables(audit: Audit) -> list[Table]:
 
 def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None = None) -> str:
     """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end:
-    the evaluator's errors, overall and by as many facets as fit, and what they change overall.
+    what the evaluator gets wrong in a sentence, then its errors overall and in at most nine groups,
+    without those whose interval is wider than 60 points, then what they change.
 
-    ``rest`` tells where everything else is, ``full`` where the groups that are cut are.
+    ``rest`` tells where everything else is, ``full`` where the groups that are left out are.
     """
-    width = width or screen_width()
-    above = [line for text in _finding(audit) for line in folded(text, width, most=3)]
-    ranked = [r for r in audit.rankings if r.benchmark == OVERALL and len(r.agents) > 1]
-    shown = ranked[:_SHOWN_ORDERS]
-    orders = fitted(lambda most: [_order(ranking, most) for ranking in shown], width)
-    below = [line for text in orders for line in folded(text, width, most=3)]
-    below += [line for text in _counts(audit) for line in folded(text, width)]
-    below += folded(rest, width)
-    rows = []
+    rows, few = [], 0
     for entry in _worst(audit.errors):
+        if entry.facet != "all" and _is_wide(entry):
+            few += 1
+            continue
         value = benchmark_name(entry.value)
         named = value if entry.facet in ("all", "benchmark", "agent") else f"{entry.facet} {value}"
         rows.append((named, str(entry.n), *(_shown(r).rsplit(" ", 1)[0] for r in _of(entry))))
-    lines = cut_columns(
-        (_ERRORS_HEAD[0], *_ERRORS_HEAD[2:]),
-        rows,
-        width,
-        LINES - len(above) - len(below) - 2 - _NOTES,
-        names=1,
-        more=lambda left: f"and {count_of(left, 'more group')}: {full}",
+    below = []
+    if len(rows) > _ROWS:
+        below.append(f"and {count_of(len(rows) - _ROWS, 'more group')}: {full}")
+    if few:
+        below.append(f"and {count_of(few, 'group')} with intervals wider than 60 points: {full}")
+    ranked = [r for r in audit.rankings if r.benchmark == OVERALL and len(r.agents) > 1]
+    width = width or screen_width()
+    below += fitted(
+        lambda most: [_order(ranking, most) for ranking in ranked[:_SHOWN_ORDERS]], width
     )
-    return "\n".join([*above, "", *lines, "", *below]) + "\n"
+    return first_screen(
+        _finding(audit),
+        [Table("", (_ERRORS_HEAD[0], *_ERRORS_HEAD[2:]), rows[:_ROWS], names=1)],
+        below,
+        _counts(audit),
+        rest=rest,
+        more=full,
+        width=width,
+    )
+
+
+def _is_wide(errors: RuleErrors) -> bool:
+    """Return True where none of the group's rates has an interval of at most 60 points."""
+    return all(
+        rate.low is None or rate.high is None or rate.high - rate.low > _WIDE
+        for rate in (errors.precision, errors.missed)
+    )
 
 
 def sentences(audit: Audit) -> list[str]:
@@ -790,16 +802,29 @@ def sentences(audit: Audit) -> list[str]:
 
 
 def _finding(audit: Audit) -> list[str]:
+    """Say how often the experts agree with what the evaluator passes, and what it denies."""
+    if not audit.errors:
+        return [f"{audit.rule}: no labelled trajectory has its verdict."]
+    precision, missed, passed = _of(audit.errors[0])
+    name = audit.rule[0].upper() + audit.rule[1:]
+    right = f"{precision.hits:,} are true successes{_in_words(precision)}"
+    lines = [f"{name} passes {precision.trials:,} of {audit.n:,} runs, of which {right}"]
     cut = unfinished(audit.unfinished, _SHOWN_ORDERS)
-    title = f"{audit.rule} against the experts on {audit.n:,} trajectories"
-    lines = [f"{title}; {cut}" if cut else title]
-    if audit.errors:
-        precision, missed, passed = map(_shown, _of(audit.errors[0]))
-        lines.append(
-            f"Precision {precision}; denies {missed} of the successes and passes {passed} of the "
-            f"failures{unit_of(precision, missed, passed)}"
-        )
+    lines[0] += f"; {cut}" if cut else "."
+    lines.append(
+        f"It denies {missed.hits:,} of the {missed.trials:,} true successes{_in_words(missed)} and "
+        f"passes {passed.hits:,} of the {passed.trials:,} failures{_in_words(passed)}."
+    )
     return lines
+
+
+def _in_words(rate: ClusteredRate) -> str:
+    if rate.rate is None:
+        return ""
+    limits = ""
+    if rate.low is not None and rate.high is not None:
+        limits = f", {100 * rate.low:.1f} to {100 * rate.high:.1f} by its 95 % interval"
+    return f" ({100 * rate.rate:.1f} %{limits})"
 
 
 def _counts(audit: Audit) -> list[str]:

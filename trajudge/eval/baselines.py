@@ -6,7 +6,7 @@ run; judges at a baseline's recall; and one benchmark left out at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +29,12 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
 )
 from trajudge.eval.store.inputs import open_recorded
-from trajudge.eval.store.labels import refuse_unequal
-from trajudge.judges.methods.heuristic import declared_infeasible, gives_up
-from trajudge.judges.methods.telemetry import features
+from trajudge.eval.store.labels import LabelColumns, refuse_unequal
+from trajudge.eval.store.table import UNKNOWN, VERDICTS
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.telemetry_training import folds_of, predicted
+from trajudge.judges.telemetry import features, folds_of, predicted
 from trajudge.stats.intervals import Bools, Floats, Ints, clustered_differences, one_thread
+from trajudge.trajectories.actions import declares_infeasible, gives_up
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
@@ -62,35 +62,46 @@ _FEWEST_TASKS = 2
 _READ_UNASKED = 512 * 2**20
 
 
+Truth = Mapping[TrajectoryKey, bool]
+
+
+def truth_of(labels: Labels, question: LabelName) -> Truth:
+    """Return the expert's answer to ``question`` by trajectory, where it is known."""
+    columns = LabelColumns.of(labels)
+    answers = columns.verdicts[VERDICTS.index(question)]
+    known = answers != UNKNOWN
+    return dict(zip(columns.keys.at(known), (answers[known] == 1).tolist(), strict=True))
+
+
 @dataclass(frozen=True, eq=False)
 class Examples:
     """n labelled runs in the order of keys: ``answers`` as text, ``rows`` (n, features), ``labels``
     and ``groups`` (n,), which are tasks."""
 
-    keys: tuple[TrajectoryKey, ...]
-    answers: tuple[str, ...]
+    keys: list[TrajectoryKey]
+    answers: list[str]
     rows: Floats
     labels: Bools
     groups: NDArray[np.str_]
 
     @classmethod
-    def of(cls, runs: Iterable[Trajectory], labels: Labels, question: LabelName) -> Examples:
-        """Keep the runs with a label of ``question``, each trajectory once."""
-        by_key = {run.key: run for run in runs if _label(labels, run.key, question) is not None}
+    def of(cls, runs: Iterable[Trajectory], truth: Truth) -> Examples:
+        """Keep the runs whose label is known, each trajectory once."""
+        by_key = {run.key: run for run in runs if run.key in truth}
         found = sorted(by_key.values(), key=lambda run: run.key.order)
         return cls(
-            keys=tuple(run.key for run in found),
-            answers=tuple((run.answer or "").strip() or _NO_ANSWER for run in found),
+            keys=[run.key for run in found],
+            answers=[(run.answer or "").strip() or _NO_ANSWER for run in found],
             rows=np.array([features(run) for run in found], dtype=float),
-            labels=np.array([_label(labels, run.key, question) for run in found], dtype=bool),
+            labels=np.array([truth[run.key] for run in found], dtype=bool),
             groups=np.array([f"{r.key.benchmark}/{family_of(r.key)}" for r in found], dtype=str),
         )
 
     def at(self, places: Ints | NDArray[np.intp]) -> Examples:
         """Keep those at these places."""
         return Examples(
-            tuple(self.keys[place] for place in places),
-            tuple(self.answers[place] for place in places),
+            [self.keys[place] for place in places],
+            [self.answers[place] for place in places],
             self.rows[places],
             self.labels[places],
             self.groups[places],
@@ -105,11 +116,6 @@ class Examples:
     def fewest_tasks(self) -> int:
         """The number of tasks that have a run of the rarer kind of label."""
         return min(len(set(self.groups[self.labels == kind])) for kind in (True, False))
-
-
-def _label(labels: Labels, key: TrajectoryKey, question: LabelName) -> bool | None:
-    label: bool | None = getattr(labels.get(key), question, None)
-    return label
 
 
 Fit = Callable[[Examples, Examples], Floats]
@@ -185,7 +191,7 @@ def trivial_baselines(
     kind.
     """
     kept = {run.key: run for run in runs}
-    examples = Examples.of(kept.values(), labels, question)
+    examples = Examples.of(kept.values(), truth_of(labels, question))
     if not examples.keys:
         return BaselineJudgments(notes=(f"baselines: no run has an expert's label of {question}",))
     judgments: list[Judgment] = []
@@ -213,7 +219,8 @@ def claims_success(run: Trajectory) -> bool:
     """Tell whether the agent's own last word is that it succeeded: it gave an answer that neither
     declares the task infeasible nor says that something could not be done."""
     answer = (run.answer or "").strip()
-    return bool(answer) and not gives_up(answer) and not declared_infeasible(run)
+    actions = [step.action for step in run.steps]
+    return bool(answer) and not gives_up(answer) and not declares_infeasible(actions)
 
 
 def at_equal_recall(
@@ -311,37 +318,14 @@ def _own_scores(scores: Sequence[Score], names: Sequence[str]) -> Iterator[Score
         yield from (s for s in mine if s.label == "process" or not process)
 
 
-def read_baselines(
-    specs: Sequence[str],
-    labels: Labels,
-    judged: Iterable[TrajectoryKey],
-    *,
-    question: LabelName = "success",
-    seed: int,
-    is_asked_for: bool = False,
-) -> BaselineJudgments:
-    """Judge the ``judged`` trajectories that have a label by the trivial baselines, out of the data
-    that ``specs`` name.
-
-    Raises UserError where the data cannot be opened; unless it ``is_asked_for``, also where it is
-    not on this machine or takes more than a few seconds to read.
-    """
-    runs = _read_labelled_runs(specs, labels, judged, question, is_asked_for=is_asked_for)
-    return trivial_baselines(runs, labels, question=question, seed=seed)
-
-
-def _read_labelled_runs(
-    specs: Sequence[str],
-    labels: Labels,
-    judged: Iterable[TrajectoryKey],
-    question: LabelName,
-    *,
-    is_asked_for: bool,
+def read_runs_of(
+    specs: Sequence[str], keys: Container[TrajectoryKey], *, is_asked_for: bool
 ) -> list[Trajectory]:
-    """Read the ``judged`` trajectories that have a label of ``question``."""
-    wanted = {key for key in judged if _label(labels, key, question) is not None}
-    if not wanted:
-        return []
+    """Read the trajectories of ``keys``, without their pages, out of the data that ``specs`` name.
+
+    Raises UserError where none is named or one cannot be opened; unless it ``is_asked_for``, also
+    where one is not on this machine or takes more than a few seconds to read.
+    """
     if not specs:
         raise UserError("the trajectories are not named: add --data KIND:PATH")
     runs = []
@@ -349,7 +333,7 @@ def _read_labelled_runs(
         opened = open_recorded(spec)
         if not is_asked_for:
             _check_size(spec, opened)
-        found = open_source(opened, wanted.__contains__, NO_NEEDS)
+        found = open_source(opened, keys.__contains__, NO_NEEDS)
         runs += [run for run in found if isinstance(run, Trajectory)]
     return runs
 
@@ -368,9 +352,6 @@ def _check_size(spec: str, opened: str) -> None:
             )
 
 
-Truth = Mapping[TrajectoryKey, bool]
-
-
 def transferred(
     runs: Iterable[Trajectory],
     judgments: Sequence[Judgment],
@@ -384,10 +365,8 @@ def transferred(
     score has the highest F1 there. Raises UserError for fewer than two benchmarks.
     """
     refuse_unequal(labels, "--transfer")
-    known: Truth = {
-        key: value for key in labels if (value := _label(labels, key, question)) is not None
-    }
-    examples = Examples.of(runs, labels, question)
+    known = truth_of(labels, question)
+    examples = Examples.of(runs, known)
     by_judge: dict[str, list[Judgment]] = {}
     for one in judgments:
         if one.key in known:
@@ -502,8 +481,8 @@ def transfer_scores(
 ) -> ScoreReport:
     """Score what ``transferred`` judges, with its notes as remarks; ``specs`` name the
     trajectories. Raises UserError where they cannot be read."""
-    keys = [one.key for one in judgments]
-    runs = _read_labelled_runs(specs, labels, keys, question, is_asked_for=True)
+    keys = truth_of(labels, question).keys() & {one.key for one in judgments}
+    runs = read_runs_of(specs, keys, is_asked_for=True) if keys else []
     found = transferred(runs, judgments, labels, question)
     report = compute.score(found.judgments, labels, rewards={}, missing=missing, compared=None)
     mine = tuple(s for s in report.scores if not s.baseline)

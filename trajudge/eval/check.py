@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from trajudge.annotations.model import LABELS_BY
 from trajudge.eval.select.rates import (
+    DOMINANT,
     RateSums,
     cluster_sums,
     design_effects,
@@ -63,6 +64,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("judgment", "judgement", "judge_label", "model_verdict", "llm_judge", "score"),
         "judge_score",
     ),
+    "name": ("judge_name", "judge", "judge_model", "judge_id", "grader"),
     "task": (
         *("task", "task_id", "task_name", "question", "question_id", "goal", "prompt_id"),
         *("intent", "instruction", "scenario", "problem", "problem_id", "item", "prompt"),
@@ -205,8 +207,8 @@ def check_table(table: ForeignTable, config: CheckSettings) -> TableCheck:
     words = parse_words(config.words)
     columns = _choose_columns(table, parse_columns(config.columns, [*ROLES]), words)
     rows = _Rows(table, columns, words, config)
-    alpha = (1 - config.confidence) / len(columns["judge"])  # of one judge among several
-    judges = [rows.judge(name, config.targets, alpha) for name in columns["judge"]]
+    alpha = (1 - config.confidence) / len(rows.names)  # of one judge among several
+    judges = [rows.judge(name, config.targets, alpha) for name in rows.names]
     named = columns.get("rule")
     truth = rows.labels == 1
     return TableCheck(
@@ -233,27 +235,46 @@ def _choose_columns(
 
     for role, names in given.items():
         chosen[role] = tuple(choose_column(table, (), name) or name for name in names)
+    for name, times in Counter(taken()).items():
+        if times > 1:
+            raise UserError(
+                f"--columns: {name!r} is named {times} times: give each column one role"
+            )
     several = {"label": _LABELS, "judge": _JUDGES}
     for role, candidates in ROLES.items():
-        if role in chosen:
+        if role in chosen or (role == "name" and len(chosen["judge"]) > 1):
             continue
-        name = choose_column(table, candidates, taken=taken())
+        left = taken()
+        name = choose_column(table, candidates, taken=left)
+        while role == "judge" and name and not _is_judged(table.column(name), words, scores=True):
+            left = [*left, name]  # it names the judge, whose verdicts are in another column
+            name = choose_column(table, candidates, taken=left)
+        if role == "name" and name and not _names_judges(table.column(name), words):
+            continue
         if name is not None:
             chosen[role] = (name,)
         elif role in several:
             alike = [
                 each
                 for each in table.columns
-                if each not in taken()
+                if each not in left
                 and several[role].fullmatch(each)
                 and _is_judged(table.column(each), words, scores=role == "judge")
             ]
+            if not alike and left != taken():  # its words are not known, which is said later
+                alike = left[len(taken()) :][:1]
             if not alike:
                 raise missing_column(table, role, candidates[:7], words)
             chosen[role] = tuple(alike)
     if "task" not in chosen and (name := choose_column(table, _TASK_BY_ROW, taken=taken())):
         chosen["task"] = (name,)
     return chosen
+
+
+def _names_judges(cells: Sequence[str], words: Mapping[str, bool]) -> bool:
+    """Return True for a column of several words that are no verdicts, each in several rows."""
+    different = len(set(cells))
+    return 2 <= different <= len(cells) / 2 and not _is_judged(cells, words, scores=True)
 
 
 def _is_judged(cells: Sequence[str], words: Mapping[str, bool], *, scores: bool) -> bool:
@@ -289,6 +310,13 @@ class _Rows:
         table, opinions = _joined_annotators(table, columns, opinions)
         self._table = table
         self._verdicts = {name: self._read(table, name, "judge") for name in columns["judge"]}
+        if "name" in columns:  # the verdicts of several judges stand in one column
+            names = np.array(table.column(columns["name"][0]))
+            [verdicts] = self._verdicts.values()
+            self._verdicts = {
+                name: np.where(names == name, verdicts, -1)
+                for name in dict.fromkeys(names.tolist())
+            }
         self.labels = _one_label(table, columns["label"], opinions, config)
         self.tasks: int | None = None
         self._task: Ints = np.arange(len(table))
@@ -359,6 +387,11 @@ class _Rows:
             f"({table.at(first)})"
         )
 
+    @property
+    def names(self) -> list[str]:
+        """The judges."""
+        return [*self._verdicts]
+
     def judge(self, name: str, targets: Mapping[str, float], alpha: float) -> CheckedJudge:
         """Measure a column of verdicts."""
         return self._measured(name, self._verdicts[name], targets, alpha)
@@ -406,6 +439,14 @@ class _Rows:
             ),
         )
 
+    def _is_dominated(self, trials: Bools) -> bool:
+        """Return True if more than half of the trials are of one task: what they show is largely
+        that task's."""
+        tasks = self._task[trials] + self._stratum[trials] * (int(self._task.max(initial=0)) + 1)
+        return len(tasks) > 1 and np.unique(tasks, return_counts=True)[1].max() > DOMINANT * len(
+            tasks
+        )
+
     def _sums(self, hits: Bools, trials: Bools) -> RateSums:
         table = hits[:, None], trials[:, None]
         return rate_sums(cluster_sums(*table, self._task, self._stratum))
@@ -414,7 +455,9 @@ class _Rows:
         """Estimate a share, with limits over tasks, and the highest target that holds."""
         interval = rates_by_cluster(hits[:, None], trials[:, None], self._task, self._stratum)
         ends = interval.interval
-        holds = float(np.nan_to_num(lower_limits(self._sums(hits, trials), alpha))[0])
+        holds = 0.0
+        if not self._is_dominated(trials):
+            holds = float(np.nan_to_num(lower_limits(self._sums(hits, trials), alpha))[0])
         return CheckedRate(
             hits=int(hits.sum()),
             trials=int(trials.sum()),
@@ -428,6 +471,8 @@ class _Rows:
         self, metric: Metric, hits: Bools, trials: Bools, target: float, alpha: float
     ) -> TargetResult:
         sums = self._sums(hits, trials)
+        if self._is_dominated(trials):
+            return TargetResult(metric, target, "cannot be told yet", 1.0, 0)
         above = float(p_values(sums, target)[0])
         below = float(p_values(sums.misses, 1 - target)[0])
         if above <= alpha:
@@ -445,11 +490,6 @@ class _Rows:
 
     def warnings(self, judges: Sequence[CheckedJudge]) -> Iterator[str]:
         """Name what the figures do not say, the gravest first."""
-        for judge in judges:
-            few = min(judge.precision.trials, judge.recall.trials)
-            if few < _FEW:
-                what = "runs that it accepts" if judge.precision.trials == few else "right runs"
-                yield f"{judge.name} has only {few} {what}: too few to say much"
         yield from (line for judge in judges if (line := self._length_warning(judge.name)))
         yield from self._lost
         if self.tasks is None:
@@ -567,6 +607,10 @@ def _finding_sentences(checked: TableCheck) -> Iterator[str]:
     base = checked.base_rate
     for judge in checked.judges:
         precision, recall = judge.precision, judge.recall
+        few = min(precision.trials, recall.trials)
+        if 0 < few < _FEW:
+            what = "runs that it accepts" if precision.trials == few else "right runs"
+            yield f"{judge.name} has only {few} {what}: too few to say much."
         if not precision.trials:
             yield f"{judge.name} never says yes in {judge.rows:,} rows: it has no precision."
             continue
@@ -590,9 +634,10 @@ def _finding_sentences(checked: TableCheck) -> Iterator[str]:
             else:
                 yield f"It is not shown to be better than accepting all: {always}; {limits}."
         if not judge.targets:
+            error = 100 * (1 - checked.confidence) / len(checked.judges)
             yield (
                 f"The highest targets that hold for {judge.name}, each with a chance of error of "
-                f"{100 * (1 - checked.confidence):g} %: precision {100 * precision.holds:.0f} %, "
+                f"{error:g} %: precision {100 * precision.holds:.0f} %, "
                 f"recall {100 * recall.holds:.0f} %, agreement "
                 f"{100 * judge.agreement.holds:.0f} %."
             )
@@ -605,7 +650,7 @@ def _finding_sentences(checked: TableCheck) -> Iterator[str]:
 
 def _target_sentences(checked: TableCheck) -> Iterator[str]:
     error = 100 * (1 - checked.confidence)
-    among = f", {len(checked.judges)} judges tested" if len(checked.judges) > 1 else ""
+    among = f" for all {len(checked.judges)} judges together" if len(checked.judges) > 1 else ""
     for judge in checked.judges:
         for one in judge.targets:
             rate = getattr(judge, one.metric)

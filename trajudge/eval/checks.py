@@ -34,8 +34,8 @@ from trajudge.eval.store.run_folder import (
     read_unreadable,
     unreadable_said,
 )
-from trajudge.judges.calls.handle import guesses, recorded_windows
 from trajudge.judges.model import Judgment, Status
+from trajudge.judges.models import guesses, recorded_windows
 from trajudge.judges.registry import JUDGES, find_judge, make_judge, versions_of
 from trajudge.judges.training import key_hash
 from trajudge.trajectories.model import Record, TrajectoryKey

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -12,16 +13,19 @@ from trajudge import __version__
 from trajudge.util.commands import user_errors
 from trajudge.util.errors import MissingExtra, did_you_mean
 from trajudge.util.machine import limit_threads
-from trajudge.util.terminal import hanging, terminal_width
+from trajudge.util.terminal import hanging, progress_bar, terminal_width
 
 
 class Command(NamedTuple):
     """The function that does a command's work, its purpose in a line, and the record of its
-    settings, both as ``module:name`` below ``trajudge``: ``--help`` imports the settings alone."""
+    settings, both as ``module:name`` below ``trajudge``: ``--help`` imports the settings alone.
+    ``doing`` is what the progress on standard error says; "" where the command shows its own, or
+    serves until Ctrl-C."""
 
     run: str
     purpose: str
     settings: str
+    doing: str = ""
 
 
 class CommandGroup(NamedTuple):
@@ -35,22 +39,25 @@ class CommandGroup(NamedTuple):
 
 COMMANDS: Mapping[str, Command | CommandGroup] = {
     "data": CommandGroup(
-        "benchmarks and their tasks",
+        "fetch benchmarks, convert trajectories",
         {
             "fetch": Command(
                 "trajectories.data_commands:fetch",
                 "download the needed parts of a benchmark",
                 "trajectories.settings:FetchConfig",
+                "fetching",
             ),
             "convert": Command(
                 "trajectories.data_commands:convert",
                 "write trajectories in our own format",
                 "trajectories.settings:ConvertConfig",
+                "converting trajectories",
             ),
             "verdicts": Command(
                 "eval.imported:import_verdicts",
                 "import published verdicts as runs",
                 "eval.store.settings:ImportConfig",
+                "importing verdicts",
             ),
             "sources": Command(
                 "trajectories.data_commands:show_sources",
@@ -61,11 +68,52 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "robustness.perturb:perturb",
                 "write trajectories changed in known ways",
                 "robustness.settings:PerturbConfig",
+                "changing trajectories",
             ),
         },
     ),
+    "label": CommandGroup(
+        "draw, collect and compare expert labels",
+        {
+            "build": Command(
+                "eval.labelling.build:build_queue",
+                "draw what to label",
+                "eval.labelling.settings:BuildConfig",
+                "drawing what to label",
+            ),
+            "serve": Command(
+                "app.inspect:label",
+                "label in a browser; so does  trajudge label QUEUE",
+                "app.settings:LabelServeConfig",
+            ),
+            "people": Command(
+                "eval.labelling.commands:label_people",
+                "list or add annotators",
+                "eval.labelling.settings:PeopleConfig",
+            ),
+            "import": Command(
+                "eval.labelling.commands:label_import",
+                "take labels from a file",
+                "eval.labelling.settings:LabelImportConfig",
+                "importing labels",
+            ),
+            "export": Command(
+                "eval.labelling.commands:label_export",
+                "write the labels as files",
+                "eval.labelling.settings:LabelExportConfig",
+                "exporting labels",
+            ),
+            "estimate": Command(
+                "eval.labelling.estimates:print_estimates",
+                "estimate judges' precision and annotators' agreement",
+                "eval.labelling.settings:EstimateConfig",
+                "estimating",
+            ),
+        },
+        default="serve",
+    ),
     "judges": CommandGroup(
-        "the judges that trajudge has",
+        "list and show the judges that trajudge has",
         {
             "list": Command(
                 "judges.show:list_judges",
@@ -86,6 +134,7 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "eval.analysis.train_telemetry:train_telemetry",
                 "train the telemetry judge, which reads a run's numbers",
                 "eval.settings:TelemetryConfig",
+                "training the telemetry judge",
             ),
         },
     ),
@@ -94,13 +143,112 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
         "judge trajectories and score the judge against experts",
         "eval.runs.settings:RunRequest",
     ),
+    "check": Command(
+        "eval.check:run",
+        "check whether the verdicts in a table can be trusted",
+        "eval.settings:CheckConfig",
+        "checking",
+    ),
+    "score": Command(
+        "eval.score:report",
+        "score judges: tables, ranks, checks, plots, errors",
+        "eval.settings:ScoreConfig",
+        "scoring",
+    ),
+    "select": Command(
+        "eval.select.decide:run",
+        "choose the judge and threshold for filtering",
+        "eval.select.settings:SelectConfig",
+        "deciding",
+    ),
+    "accept": Command(
+        "eval.accept.accept:run",
+        "write the trajectories that a judge accepts, as training data",
+        "eval.accept.settings:AcceptConfig",
+        "accepting",
+    ),
+    "audit": Command(
+        "eval.audit:run_audit",
+        "audit a rule-based evaluator against experts",
+        "eval.settings:AuditConfig",
+        "auditing",
+    ),
+    "robust": Command(
+        "robustness.robust:measure",
+        "measure what verdicts survive: claims, attacks",
+        "robustness.settings:RobustConfig",
+    ),
+    "report": Command(
+        "app.reports.write:report",
+        "write one HTML file: scores, figures, wrong verdicts",
+        "app.settings:ReportConfig",
+        "writing the report",
+    ),
+    "inspect": Command(
+        "app.inspect:inspect",
+        "look at runs and trajectories in a browser",
+        "app.settings:InspectConfig",
+    ),
+    "serve": Command(
+        "rewards.serve:run",
+        "serve a judge's rewards to trainers over HTTP",
+        "rewards.settings:RewardServerConfig",
+    ),
+    "rules": CommandGroup(
+        "evaluate, lint and test the rules of WebArena and WebArena Verified",
+        {
+            "evaluate": Command(
+                "rules.commands:evaluate",
+                "evaluate recorded runs by the rules",
+                "rules.settings:EvaluateConfig",
+                "evaluating",
+            ),
+            "lint": Command(
+                "rules.commands:lint",
+                "find weaknesses of task specifications",
+                "rules.settings:LintConfig",
+                "linting",
+            ),
+            "mutate": Command(
+                "rules.commands:mutate",
+                "measure false accepts and false rejects",
+                "rules.settings:MutateConfig",
+                "changing runs",
+            ),
+            "blind": Command(
+                "rules.commands:blind",
+                "score agents that never see a page",
+                "rules.settings:BlindConfig",
+                "scoring blind agents",
+            ),
+            "trim": Command(
+                "rules.commands:trim",
+                "make traces small, evaluated as before",
+                "rules.settings:TrimConfig",
+                "trimming traces",
+            ),
+            "probe": Command(
+                "rules.commands:probe",
+                "record a site's state before or after a run",
+                "rules.settings:ProbeConfig",
+                "recording the state",
+            ),
+            "locators": Command(
+                "rules.commands:locators",
+                "read page checks in stored HTML",
+                "rules.settings:LocatorsConfig",
+                "reading page checks",
+            ),
+        },
+    ),
     "run": CommandGroup(
-        "recorded runs",
+        "parse a run's replies again, see to its batches",
         {
             "reparse": Command(
                 "eval.analysis.reparse:reparse",
                 "parse recorded replies again, without a call",
                 "eval.store.settings:ReparseConfig",
+                "parsing the replies again",
             ),
             "batch": Command(
                 "eval.runs.batches:carry_out",
@@ -109,184 +257,73 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
             ),
         },
     ),
-    "check": Command(
-        "eval.check:run",
-        "check whether the verdicts in a table can be trusted",
-        "eval.settings:CheckConfig",
-    ),
-    "score": Command(
-        "eval.score:report",
-        "score judges: tables, ranks, checks, plots, errors",
-        "eval.settings:ScoreConfig",
-    ),
-    "select": Command(
-        "eval.select.decide:run",
-        "choose the judge and threshold for filtering",
-        "eval.select.settings:SelectConfig",
-    ),
-    "accept": Command(
-        "eval.accept.accept:run",
-        "write the trajectories that a judge accepts, as training data",
-        "eval.accept.settings:AcceptConfig",
-    ),
-    "audit": Command(
-        "eval.audit:run_audit",
-        "audit a rule-based evaluator against experts",
-        "eval.settings:AuditConfig",
-    ),
-    "report": Command(
-        "app.reports.write:report",
-        "write one HTML file: scores, figures, wrong verdicts",
-        "app.settings:ReportConfig",
-    ),
-    "inspect": Command(
-        "app.inspect:inspect",
-        "look at runs and trajectories in a browser",
-        "app.settings:InspectConfig",
-    ),
-    "robust": Command(
-        "robustness.robust:measure",
-        "measure what verdicts survive: claims, attacks",
-        "robustness.settings:RobustConfig",
-    ),
-    "serve": Command(
-        "rewards.serve:run",
-        "serve a judge's rewards to trainers over HTTP",
-        "rewards.settings:RewardServerConfig",
-    ),
-    "label": CommandGroup(
-        "expert labels: drawn, collected, compared",
-        {
-            "build": Command(
-                "eval.labelling.build:build_queue",
-                "draw what to label",
-                "eval.labelling.settings:BuildConfig",
-            ),
-            "serve": Command(
-                "app.inspect:label",
-                "label in a browser; so does  trajudge label QUEUE",
-                "app.settings:LabelServeConfig",
-            ),
-            "people": Command(
-                "eval.labelling.commands:label_people",
-                "list or add annotators",
-                "eval.labelling.settings:PeopleConfig",
-            ),
-            "import": Command(
-                "eval.labelling.commands:label_import",
-                "take labels from a file",
-                "eval.labelling.settings:LabelImportConfig",
-            ),
-            "export": Command(
-                "eval.labelling.commands:label_export",
-                "write the labels as files",
-                "eval.labelling.settings:LabelExportConfig",
-            ),
-            "estimate": Command(
-                "eval.labelling.estimates:print_estimates",
-                "estimate judges' precision and annotators' agreement",
-                "eval.labelling.settings:EstimateConfig",
-            ),
-        },
-        default="serve",
-    ),
-    "rules": CommandGroup(
-        "rule-based evaluators of WebArena and WebArena Verified",
-        {
-            "evaluate": Command(
-                "rules.commands:evaluate",
-                "evaluate recorded runs by the rules",
-                "rules.settings:EvaluateConfig",
-            ),
-            "lint": Command(
-                "rules.commands:lint",
-                "find weaknesses of task specifications",
-                "rules.settings:LintConfig",
-            ),
-            "mutate": Command(
-                "rules.commands:mutate",
-                "measure false accepts and false rejects",
-                "rules.settings:MutateConfig",
-            ),
-            "blind": Command(
-                "rules.commands:blind",
-                "score agents that never see a page",
-                "rules.settings:BlindConfig",
-            ),
-            "trim": Command(
-                "rules.commands:trim",
-                "make traces small, evaluated as before",
-                "rules.settings:TrimConfig",
-            ),
-            "probe": Command(
-                "rules.commands:probe",
-                "record a site's state before or after a run",
-                "rules.settings:ProbeConfig",
-            ),
-            "locators": Command(
-                "rules.commands:locators",
-                "read page checks in stored HTML",
-                "rules.settings:LocatorsConfig",
-            ),
-        },
-    ),
     "env": CommandGroup(
-        "web applications with known ground truth",
+        "record agents in web applications with known ground truth",
         {
             "generate": Command(
                 "environments.commands:generate",
                 "generate checked tasks",
                 "environments.settings:GenerateConfig",
+                "generating tasks",
             ),
             "validate": Command(
                 "environments.commands:validate",
                 "solve generated tasks in Chromium",
                 "environments.settings:ValidateConfig",
+                "validating",
             ),
             "record": Command(
                 "environments.commands:record",
                 "record scripted agents or a model",
                 "environments.settings:RecordConfig",
+                "recording",
             ),
             "verify": Command(
                 "environments.commands:verify",
                 "verify recorded runs again",
                 "environments.settings:VerifyConfig",
+                "verifying",
             ),
             "results": Command(
                 "environments.commands:results",
                 "success by level, dimension and axis",
                 "environments.settings:ResultsConfig",
+                "computing results",
             ),
             "rules": Command(
                 "environments.commands:rules",
                 "false accepts and rejects of rules",
                 "environments.settings:RulesConfig",
+                "comparing rules with the state",
             ),
             "replay": Command(
                 "environments.commands:replay",
                 "success rate of blind replay",
                 "environments.settings:ReplayConfig",
+                "replaying",
             ),
             "equivalence": Command(
                 "environments.commands:equivalence",
                 "blind replay against pass@k",
                 "environments.settings:EquivalenceConfig",
+                "comparing replay with pass@k",
             ),
             "prism": Command(
                 "environments.commands:prism",
                 "check the five PRISM principles",
                 "environments.settings:PrismConfig",
+                "grading",
             ),
             "export": Command(
                 "environments.commands:export",
                 "write static copies of tasks, for sharing",
                 "environments.settings:ExportConfig",
+                "exporting tasks",
             ),
         },
     ),
     "proxy": CommandGroup(
-        "faults and efficiency between an agent and the web",
+        "inject faults between an agent and the web, measure efficiency",
         {
             "run": Command(
                 "proxy.commands:run",
@@ -307,11 +344,16 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "eval.resilience.tables:report",
                 "compare runs with and without faults",
                 "eval.resilience.settings:ResilienceConfig",
+                "comparing runs",
             ),
         },
     ),
 }
 """In the order of the work."""
+
+MORE = ("run", "env", "proxy")
+"""What ``trajudge help more`` alone lists."""
+
 
 # Optional packages that a command's modules import -> the extra that brings them.
 EXTRAS = {"starlette": "app", "uvicorn": "app"}
@@ -332,7 +374,20 @@ def every_command() -> dict[str, Command]:
 
 
 def usage() -> str:
-    """List the commands and groups on one screen."""
+    """List the commands of the usual work, in its order: one line each."""
+    width = terminal_width()
+    lines = ["usage: trajudge COMMAND [OPTION ...]", ""]
+    for name, entry in COMMANDS.items():
+        if name not in MORE:
+            lines += hanging(f"  {name:<7} ", entry.purpose, width)
+    last = (
+        "trajudge COMMAND --help shows a command's options; trajudge help more lists every command"
+    )
+    return "\n".join([*lines, "", *hanging("", last, width)])
+
+
+def usage_of_all() -> str:
+    """List all commands and groups on one screen."""
     width = terminal_width()
     lines = ["usage: trajudge COMMAND [OPTION ...]", ""]
     for name, entry in COMMANDS.items():
@@ -358,6 +413,11 @@ def group_usage(name: str, group: CommandGroup) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (2: no such command)."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"]:
+        if words[1:] == ["more"]:
+            sys.stdout.write(usage_of_all() + "\n")
+            return 0
+        words = [*words[1:], "--help"]
     if not words or words[0] in HELP:
         sys.stdout.write(usage() + "\n")
         return 0
@@ -379,22 +439,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"error: no command {name!r}{close}: use one of {', '.join(known)}\n")
         return 2
     limit_threads()
-    return _run(entry, f"trajudge {name}", rest)
-
-
-def _run(command: Command, prog: str, words: Sequence[str]) -> int:
     from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
 
-    config = parse(named(command.settings), prog, words)
+    config = parse(named(entry.settings), f"trajudge {name}", rest)
     try:
-        run = named(command.run)
+        run = named(entry.run)
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         if package not in EXTRAS:
             raise
-        raise MissingExtra(package, EXTRAS[package], prog) from None
-    exit_code: int = run(config)
-    return exit_code
+        raise MissingExtra(package, EXTRAS[package], f"trajudge {name}") from None
+    with progress_bar(entry.doing) if entry.doing else nullcontext():
+        code: int = run(config)
+    return code
 
 
 def named(name: str) -> Any:

@@ -21,7 +21,7 @@ from trajudge.eval.runs.plan import RunPlan, plan_runs, say_sources, warn_withou
 from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.util.commands import INTERRUPTED, OK
-from trajudge.util.terminal import log_as_json, one_line
+from trajudge.util.terminal import log_as_json, one_line, progress_bar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,10 +34,12 @@ def run(request: RunRequest) -> int:
     if request.log_format == "json":
         log_as_json()
     warn_without_effect(request)
-    runs = plan_runs(request)
+    with progress_bar("reading the data"):
+        runs = plan_runs(request)
     say_sources(runs, is_asked=request.batch.batch_files is None)
     if request.calls.dry_run:
-        return asyncio.run(dry_run(runs, batch=request.batch))
+        with progress_bar("rendering the prompts"):
+            return asyncio.run(dry_run(runs, batch=request.batch))
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
@@ -53,7 +55,8 @@ def _execute(runs: Sequence[RunPlan], request: RunRequest, opening: SessionOpeni
     except RunsFailed as error:
         results, failed = error.results, error
     if results:
-        scores = scores_of_all(runs, results)
+        with progress_bar("scoring"):
+            scores = scores_of_all(runs, results)
         warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
         notes = [note for result in results for note in result.notes]
         show(scores, time.monotonic() - started, warnings, notes, full=request.full)

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.annotations import frame_of, open_labels, parse_labels, policy_note
-from trajudge.eval.analysis.explain import explain, kinds_table
 from trajudge.eval.analysis.mismatches import Mismatch, find_mismatches, write_mismatches
 from trajudge.eval.baselines import (
-    read_baselines,
+    read_runs_of,
     transfer_scores,
     transfer_screen,
     transfer_table,
+    trivial_baselines,
+    truth_of,
     with_baselines,
 )
-from trajudge.eval.checks import left_out_runs, print_checks
 from trajudge.eval.process import about_process, fault_scores, question_of
 from trajudge.eval.ranks import (
     rank_judges,
@@ -45,24 +45,26 @@ from trajudge.eval.reporting.tables import (
     with_notes,
 )
 from trajudge.eval.scoring.comparison import mixed_versions
-from trajudge.eval.scoring.compute import by_judge, metric_scores, score
+from trajudge.eval.scoring.compute import metric_scores, score
 from trajudge.eval.scoring.observations import (
-    Observations,
-    Predictions,
-    ReferenceLabels,
     included,
     without_training,
 )
 from trajudge.eval.scoring.records import LabelName, Missing, Score, ScoreReport
 from trajudge.eval.settings import ScoreConfig
-from trajudge.eval.sources import Source, combine, policy_name, read_runs, unmatched_labels_message
+from trajudge.eval.sources import (
+    Source,
+    combine,
+    observed_verdicts,
+    policy_name,
+    read_runs,
+    unmatched_labels_message,
+)
 from trajudge.eval.store.inputs import open_recorded
-from trajudge.eval.store.labels import LabelColumns, RewardColumns, refuse_conflicts
+from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.table import JudgmentTable
 from trajudge.eval.store.task_goals import task_units
 from trajudge.eval.submission import write_submission
-from trajudge.judges.calls.handle import single_model
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.files import refuse_repeated
@@ -78,6 +80,8 @@ def report(config: ScoreConfig) -> int:
     if config.checks:
         if not config.runs:
             raise UserError("--checks: give the folder of a run")
+        from trajudge.eval.checks import print_checks  # noqa: PLC0415 - imports every judge
+
         may = print_checks(config.runs, config.annotations, as_json=config.json_output)
         return OK if may else FAILURES
     if not config.runs and config.judgments is None:
@@ -107,8 +111,11 @@ def report(config: ScoreConfig) -> int:
 
 def _rank(config: ScoreConfig) -> int:
     """Rank the judges of the runs that may be compared; the exit code is 1 where one may not."""
+    from trajudge.eval.checks import left_out_runs  # noqa: PLC0415 - imports every judge
+
     refuse_repeated(config.runs)
-    left_out = left_out_runs(config.runs, other_labels=config.annotations is not None)
+    folders = [run for run in config.runs if not run.is_file()]  # a table has no manifest
+    left_out = left_out_runs(folders, other_labels=config.annotations is not None)
     kept = tuple(run for run in config.runs if run not in left_out)
     if left_out and not (kept or config.judgments):
         raise UserError(f"no run may be compared: {'; '.join(left_out.values())}")
@@ -147,11 +154,13 @@ def read_sources(config: ScoreConfig) -> Source:
     for note in combined.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
     if config.annotations:
-        combined.labels, frame = open_labels(config.annotations), frame_of(config.annotations)
+        keys = combined.judgments.keys
+        combined.labels = open_labels(config.annotations, keys=keys)
+        frame = frame_of(config.annotations)
         combined.frames = set() if frame is None else {frame}
         named = parse_labels(config.annotations)
         combined.policies = {f"{named.kind}/{named.policy}"} if named.policy else set()
-        if note := policy_note(config.annotations):
+        if note := policy_note(config.annotations, keys):
             sys.stderr.write(f"note: {one_line(note)}\n")
     if len(combined.policies) > 1:
         raise UserError(
@@ -225,24 +234,19 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
 def add_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:
     """Add the trivial baselines where there are labels. Raises UserError for trajectories that
     cannot be read where they are asked for; else a note says so."""
-    question = asked_question(source, config)
-    if all(getattr(label, question) is None for label in source.labels.values()):
+    question, wanted = asked_question(source, config), config.baselines == "on"
+    keys = truth_of(source.labels, question).keys() & set(source.judgments.keys)
+    if not keys:
         return scores
-    wanted = config.baselines == "on"
     try:
-        baselines = read_baselines(
-            config.data or recorded_data(source, config),
-            source.labels,
-            source.judgments.keys,
-            question=question,
-            seed=config.seed,
-            is_asked_for=wanted,
-        )
+        specs = config.data or recorded_data(source, config)
+        runs = read_runs_of(specs, keys, is_asked_for=wanted)
     except UserError as error:
         if wanted:
             raise
         sys.stderr.write(f"note: no trivial baselines: {one_line(str(error))}\n")
         return scores
+    baselines = trivial_baselines(runs, source.labels, question=question, seed=config.seed)
     for note in baselines.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
     observed = observed_verdicts(source, scores.missing, question)
@@ -253,21 +257,6 @@ def recorded_data(source: Source, config: ScoreConfig) -> list[str]:
     """Name the runs' data, and published judgments as the text of the trajectories they hold."""
     published = [f"agentrewardbench-text:{config.judgments}"] if config.judgments else []
     return [*source.data, *published]
-
-
-def observed_verdicts(
-    source: Source, missing: Missing, question: LabelName = "success"
-) -> dict[str, Observations]:
-    """Observe each judge's verdicts, judges by name."""
-    columns = JudgmentTable.of(without_training(source.judgments, source.training))
-    labels, rewards = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
-    reference = ReferenceLabels.of(columns.keys, labels, rewards)
-    return {
-        judge: Predictions.of(columns.at(mine), reference, reference.judged[mine]).observe(
-            question, missing
-        )
-        for judge, mine in by_judge(columns)
-    }
 
 
 def missing_of(config: ScoreConfig, protocols: set[str]) -> Missing:
@@ -416,7 +405,12 @@ def _mismatches(config: ScoreConfig, source: Source, save: Callable[..., None]) 
     save(write)
     if not config.explain:
         return []
-    found[:] = explain(cases, single_model(config.explain, config.calls))
+    from trajudge.eval.analysis.explain import (  # noqa: PLC0415 - nothing else asks a model
+        explain,
+        kinds_table,
+    )
+
+    found[:] = explain(cases, config.explain, config.calls)
     reasons = [e.reason for case in found if (e := case.explanation) and e.kind is None]
     if reasons:
         sys.stderr.write(

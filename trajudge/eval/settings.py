@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from trajudge.annotations import LABELS_BY, LabelsBy, labels_by
+from trajudge.annotations import LABELS_BY, LabelsBy, labels_by, with_columns
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.settings import Argument, Only, Option, Output, Seed, Settings
 
@@ -16,7 +16,10 @@ Split = Literal["dev", "test", "all"]
 
 TaskId = Literal["recorded", "goal"]
 
-Runs = Annotated[tuple[Path, ...], Argument("RUN", "folder of a run")]
+Runs = Annotated[
+    tuple[Path, ...],
+    Argument("RUN", "folder of a run, or a table of judgments"),
+]
 
 TaskIdOption = Annotated[
     TaskId,
@@ -28,13 +31,39 @@ TableFormat = Annotated[
 ]
 
 
+AnnotationsOption = Annotated[
+    str | None,
+    Option("labels, a table or KIND:PATH (default: the data's)", "KIND:PATH"),
+]
+
+ColumnsOption = Annotated[
+    str | None,
+    Option(
+        "of a table of labels, where their names do not say it: label, run (or task, agent, "
+        "benchmark, attempt), annotator, side_effect, repetition",
+        "ROLE=COLUMN,...",
+    ),
+]
+
+WordsOption = Annotated[
+    str | None, Option("what words in a table of labels mean: yes or no", "WORD=yes,WORD=no")
+]
+
+
+def name_columns(values: Any) -> Any:
+    """Name the columns and words of a table in ``annotations`` itself, of a command's words. Raises
+    UserError."""
+    if not isinstance(values, dict) or not (values.get("columns") or values.get("words")):
+        return values
+    given = values.get("annotations"), values.get("columns"), values.get("words")
+    return {**values, "annotations": with_columns(*given), "columns": None, "words": None}
+
+
 class LabelConfig(Settings):
     """Which labels count: ``annotations`` names them, with the policy of ``labels_by`` where that
-    is given (``KIND/POLICY:PATH``)."""
+    is given (``KIND/POLICY:PATH``), and the columns of a table (``table[COLUMNS]:FILE``)."""
 
-    annotations: Annotated[
-        str | None, Option("expert labels (default: those of the data)", "KIND:PATH")
-    ] = None
+    annotations: AnnotationsOption = None
     labels_by: Annotated[
         LabelsBy | None,
         Option(
@@ -47,6 +76,7 @@ class LabelConfig(Settings):
     @model_validator(mode="before")
     @classmethod
     def _name_policy(cls, values: Any) -> Any:
+        values = name_columns(values)
         if not isinstance(values, dict) or (by := values.get("labels_by")) not in LABELS_BY:
             return values
         return {**values, "annotations": labels_by(values.get("annotations"), by)}
@@ -233,6 +263,8 @@ class ScoreConfig(LabelConfig):
     judgments: Annotated[
         Path | None, Option("judgments in AgentRewardBench's published layout", "DIR")
     ] = None
+    columns: ColumnsOption = None
+    words: WordsOption = None
     split: Annotated[Split, Option("of the annotations")] = "all"
     task_id: TaskIdOption = "recorded"
     question: Annotated[

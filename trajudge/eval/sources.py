@@ -10,13 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import orjson
+from pydantic import ValidationError
+
 from trajudge.annotations import KINDS, Labels, store
 from trajudge.annotations.model import SampleFrame
-from trajudge.eval.scoring.compute import repeated_note
-from trajudge.eval.scoring.observations import trained_on
-from trajudge.eval.scoring.records import UnattributedCost, UnfinishedRun
+from trajudge.eval.scoring.compute import by_judge, repeated_note
+from trajudge.eval.scoring.observations import (
+    Observations,
+    Predictions,
+    ReferenceLabels,
+    trained_on,
+    without_training,
+)
+from trajudge.eval.scoring.records import LabelName, Missing, UnattributedCost, UnfinishedRun
 from trajudge.eval.scoring.usage import paid_in_all, unattributed_cost
-from trajudge.eval.store.labels import LabelColumns
+from trajudge.eval.store.inputs import recorded_data
+from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.store.run_folder import (
     CALLS,
@@ -40,11 +50,14 @@ from trajudge.eval.store.table import (
     read_run_judgments,
 )
 from trajudge.eval.store.task_goals import Task, read_goals
-from trajudge.judges.calls.handle import guesses, recorded_windows
 from trajudge.judges.model import Judgment
+from trajudge.judges.models import guesses, recorded_windows
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.files import refuse_repeated
+from trajudge.util.foreign_table import read_rows
+from trajudge.util.terminal import listed
+from trajudge.util.validation import first_error
 
 _REPRESENTATIONS = {
     "both": (True, True),
@@ -106,8 +119,80 @@ class Source:
         self.rewards = {key: r for key, r in self.rewards.items() if key in self.labels}
 
 
+def observed_verdicts(
+    source: Source, missing: Missing, question: LabelName = "success"
+) -> dict[str, Observations]:
+    """Observe each judge's verdicts, judges by name; what one was trained on is left out."""
+    judgments = without_training(source.judgments, source.training)
+    labels, rewards = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
+    reference = ReferenceLabels.of(judgments.keys, labels, rewards)
+    return {
+        judge: Predictions.of(judgments.at(mine), reference, reference.judged[mine]).observe(
+            question, missing
+        )
+        for judge, mine in by_judge(judgments)
+    }
+
+
+_ROW = (
+    *("judge", "sample", "status", "success", "side_effect", "repetition", "optimality", "score"),
+    *("reasoning", "fallback", "detail", "process", "failure_step", "failure_type"),
+)
+
+
+def read_table(table: Any) -> Source:
+    """Read a table of judgments: a file or frame with the columns of ``Run.to_frame()``, or a
+    ``judgments.jsonl``; other columns are ignored, and ``status`` is ok where it has none.
+
+    Raises UserError for a table without benchmark, agent, task_id, judge and success, and for a
+    cell that is no value of its column.
+    """
+    rows = read_rows(table)
+    names = {name.removeprefix("key."): name for name in rows.columns}
+    if missing := [
+        n for n in ("benchmark", "agent", "task_id", "judge", "success") if n not in names
+    ]:
+        raise UserError(
+            f"{rows.source}: has no column {', '.join(missing)}, only {listed(rows.columns, 12)}: "
+            "give a table as Run.to_frame() makes it; any other is read by  trajudge check TABLE"
+        )
+    used = [(name, rows.columns.index(column)) for name, column in names.items()]
+    judgments = []
+    for number, row in enumerate(rows.rows):
+        cells = {name: row[place] for name, place in used if row[place]}
+        fields: dict[str, Any] = {name: cells[name] for name in _ROW if name in cells}
+        fields["key"] = {name: cells.get(name, "") for name in ("benchmark", "agent", "task_id")}
+        fields["key"]["attempt"] = cells.get("attempt", 0)
+        try:
+            fields["calls"] = _calls_of(cells)
+            judgments.append(Judgment.model_validate({"status": "ok"} | fields))
+        except ValueError as error:
+            why = "calls, cost or seconds are no numbers"
+            if isinstance(error, ValidationError):
+                why = first_error(error, "the row")
+            raise UserError(f"{rows.at(number)}: {why}: mend the row or remove it") from error
+    return Source(rows.source, JudgmentTable.of(judgments), {})
+
+
+def _calls_of(cells: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Make the calls of a row: those that it holds, or as many as it counts, whose cost and seconds
+    are equal parts of the row's."""
+    calls = cells.get("calls", "0")
+    if calls.startswith("["):
+        found: list[dict[str, Any]] = orjson.loads(calls)
+        return found
+    count = int(calls) if calls.isdecimal() else 0
+    cost = float(cells["cost"]) / count if count and "cost" in cells else None
+    part = {"cost": cost, "seconds": float(cells.get("seconds", 0)) / max(count, 1)}
+    known = {"stage": "verdict", "request": "", "rung": "full", "finish": "", "text": ""}
+    return [known | {"usage": None} | part for _ in range(count)]
+
+
 def read_run(folder: Path) -> Source:
-    """Read the folder of a run. Raises UserError if it is none."""
+    """Read the folder of a run, or a file with a table of judgments. Raises UserError if it is
+    neither."""
+    if folder.is_file():
+        return read_table(folder)
     if not (folder / MANIFEST).is_file():
         raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     manifest = read_manifest(folder)
@@ -122,7 +207,7 @@ def read_run(folder: Path) -> Source:
         labels=read_labels(folder),
         protocols={str(manifest.get("protocol", "default"))},
         representations=dict.fromkeys(judges, shown) if shown else {},
-        data=[str(manifest["data"])] if manifest.get("data") else [],
+        data=[data] if (data := recorded_data(folder)) else [],
         training=trained_on(manifest, judgments),
         notes=[*unreadable_note(folder), *repeated, *guesses(recorded_windows(manifest))],
         versions={judge: recorded_versions(manifest) for judge in judges},

@@ -109,7 +109,8 @@ class RuleAudit(Audit):
         return summary(self, rest=rest, full="to_frame()").rstrip("\n")
 
     def __repr__(self) -> str:
-        return f"<RuleAudit: {str(self).splitlines()[0]}; print() shows it>"
+        title = f"{self.rule} against the experts on {self.n:,} trajectories"
+        return f"<RuleAudit: {title}; print() shows it>"
 
     def _repr_html_(self) -> str:
         everything = tables_html(tables(self), sentences(self))

@@ -306,7 +306,8 @@ def score(
 ) -> Scores:
     """Score judgments and the rule-based baseline against expert labels.
 
-    ``judgments`` are results of ``judge``, or folders of runs. ``labels`` are a mapping, or data
+    ``judgments`` are results of ``judge``, folders of runs, or a table of judgments: a data frame
+    with the columns of ``Run.to_frame()``, or its file. ``labels`` are a mapping, or data
     whose labels are read (None: those of the judgments' runs); ``runs`` are the trajectories whose
     official rewards are the baseline (None: those of the judgments' runs). ``labels_by`` makes one
     label of several annotators'. The other keywords are options of ``trajudge score``: ``missing``,
@@ -352,6 +353,8 @@ def _source(
 ) -> sources.Source:
     """Bring everything together that is scored."""
     wanted = "judgments or folders of runs"
+    if hasattr(judgments, "columns"):  # a data frame
+        judgments = Run(sources.read_table(judgments))
     given = one_or_several(call, judgments, Judgment | Run | str | Path, wanted)
     single = [one for one in given if isinstance(one, Judgment)]
     refuse_repeated(_folders(given))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -19,12 +20,24 @@ class ListConfig(Settings):
 
 
 class ShowConfig(Settings):
-    """Show a judge's card, options and prompts."""
+    """Show a judge's card, options and prompts, or a template to start your own prompt from.
+
+    trajudge judges show webjudge
+    trajudge judges show simplified --prompt > mine.jinja
+    """
+
+    exclusive: ClassVar[Sequence[tuple[str, ...]]] = (("prompt", "system_prompt", "full"),)
 
     name: Annotated[str, Argument("NAME", "the judge")]
     judge_option: Annotated[
         dict[str, Any], Option("an option of the judge; may be repeated", "NAME=VALUE")
     ] = Field(default_factory=dict)
+    prompt: Annotated[
+        bool, Option("print the template of its user's turn, to start your own --prompt from")
+    ] = False
+    system_prompt: Annotated[
+        bool, Option("print the template of its system prompt, to save as system.jinja beside it")
+    ] = False
     full: Annotated[
         bool,
         Option("the whole card, and the prompts for a run of the sample, instead of one screen"),

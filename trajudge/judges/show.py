@@ -15,16 +15,18 @@ import yaml
 from trajudge.judges.defences import DEFENCES, read_defences
 from trajudge.judges.fidelity import FidelityItem, fidelity_items, read_fidelity
 from trajudge.judges.judging import FAILURES, BaseClient, CallArgs
+from trajudge.judges.methods.simplified import PROMPT_VARIABLES
 from trajudge.judges.model import Judge, Message, Picture, Reply
 from trajudge.judges.options import read_options
 from trajudge.judges.registry import DOOR, JUDGES, JudgeEntry, find_judge, make_judge, needs_of
 from trajudge.judges.settings import FidelityConfig, ListConfig, ShowConfig
-from trajudge.prompts.render import Card
+from trajudge.prompts.render import Card, load_prompt
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.util.commands import OK
+from trajudge.util.errors import UserError
 from trajudge.util.tables import Row, Table, columns, folded, screen_width, text, wrapped
 from trajudge.util.terminal import LINES, count_of
 
@@ -313,12 +315,31 @@ def list_judges(config: ListConfig) -> int:
 
 
 def show_judge(config: ShowConfig) -> int:
-    """Print a judge's card, and its prompts for the first trajectory of the sample."""
+    """Print a judge's card, and its prompts for the first trajectory of the sample; or a template
+    of its."""
+    if config.prompt or config.system_prompt:
+        sys.stdout.write(template(config.name, "user" if config.prompt else "system"))
+        return OK
     read = open_source(resolve_sample(SAMPLE))
     sample = next(item for item in read if isinstance(item, Trajectory))
     show = described if config.full else judge_screen
     sys.stdout.write(show(config.name, config.judge_option, sample))
     return OK
+
+
+def template(name: str, turn: str) -> str:
+    """Return the template of a judge's ``user`` or ``system`` turn, which renders as the judge's
+    own, with a comment of the variables at its top. Raises UserError for a judge that takes no
+    prompt of the user's."""
+    if "prompt" not in find_judge(name).options_class.model_fields:
+        raise UserError(
+            f"judge {name} takes no prompt of your own: start from that of simplified, or read its "
+            f"prompts with  trajudge judges show {name} --full"
+        )
+    text = load_prompt(name).files[f"{turn}.jinja"]
+    option = "--prompt" if turn == "user" else "--prompt FILE, saved beside FILE as system.jinja"
+    known = "".join(f"\n  {name}: {what}" for name, what in PROMPT_VARIABLES[turn].items())
+    return f"{{#- For  trajudge judge {option}. Variables:{known}\n-#}}{text.partition('-#}')[2]}"
 
 
 def show_fidelity(config: FidelityConfig) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib import resources
@@ -112,8 +112,9 @@ def _is_sendable(text: str) -> bool:
 class Prompt:
     """A folder of templates with its card. ``hash`` is SHA-256 over all its files and
     the ``prompts.untrusted.VERSION`` that writes untrusted text into them; ``rules`` are the ids of
-    the source's rules that the templates mark."""
+    the source's rules that the templates mark; ``files`` are the texts by their names."""
 
+    files: Mapping[str, str] = field(repr=False, compare=False)
     card: Card
     hash: str
     tags: frozenset[str]
@@ -155,7 +156,7 @@ def load_prompt(name: str) -> Prompt:
     return prompt_of(files)
 
 
-def prompt_of(files: dict[str, str]) -> Prompt:
+def prompt_of(files: Mapping[str, str]) -> Prompt:
     """Build a prompt from its files: name to text; ``card.yaml`` and templates ``*.jinja``."""
     templates = {name: text for name, text in files.items() if name.endswith(".jinja")}
     tags = frozenset(tag for text in templates.values() for tag in TAG.findall(text))
@@ -173,7 +174,8 @@ def prompt_of(files: dict[str, str]) -> Prompt:
         keep_trailing_newline=False,
         finalize=_neutraliser(tags),
     )
-    return Prompt(read_card(files["card.yaml"]), digest.hexdigest(), tags, rules, environment)
+    card = read_card(files["card.yaml"])
+    return Prompt(files, card, digest.hexdigest(), tags, rules, environment)
 
 
 def _neutraliser(tags: frozenset[str]) -> Callable[[object], str]:

@@ -8,9 +8,9 @@ from collections.abc import Container, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from trajudge.eval.runs.plan import judge_options, made_judge, make_model_handle
+from trajudge.eval.runs.plan import ReadyJudge, ready_judge
 from trajudge.eval.store.manifest import code_version
-from trajudge.judges.engine import BudgetSpent
+from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.judges.registry import find_judge
@@ -23,8 +23,8 @@ from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import Engines, Payments
+    from trajudge.judges.engine.budget import Payments
+    from trajudge.judges.engine.engine import Engines
 
 
 class _EveryRequest:
@@ -56,16 +56,16 @@ class Rewarder:
         self.config = config
         self.over_budget = False
         self._spent, self._payments = spent, payments
-        self._model = _model(config)
-        self._made = made_judge(config.judge, judge_options(config.judge, self._model))
+        self._judge = _ready(config)
+        self._model = self._judge.model
         manifest = {
-            "prompt_hash": self._made.prompt_hash,
-            "options": self._made.options,
+            "prompt_hash": self._judge.prompt_hash,
+            "options": self._judge.options,
             "samples": 1,
             "version": code_version(),
             **(self._model.manifest if self._model else _NO_MODEL),
         }
-        self.function: RewardFunction = reward_function(config, self._made.id, manifest)
+        self.function: RewardFunction = reward_function(config, self._judge.id, manifest)
         self._engines: Engines | None = None
         self._at_work: set[asyncio.Task[Judgment]] = set()
         self.watch = RewardWatch(config.watch, self.function.version, self._asked_again)
@@ -123,7 +123,7 @@ class Rewarder:
                 self._engines = self._model.open_engines(self._spent, self._payments)
             client = self._model.ask(self._engines, 0, refresh=refresh)
         with counting_for(encoding_of(self._model.model) if self._model else None):
-            made = self._made
+            made = self._judge
             return await judge_trajectory(made.id, made.judge, trajectory, client, needs=made.needs)
 
     def _ended(self, task: asyncio.Task[Judgment]) -> None:
@@ -153,10 +153,11 @@ class Rewarder:
         await self.aclose()
 
 
-def _model(config: RewardConfig) -> ModelHandle | None:
+def _ready(config: RewardConfig) -> ReadyJudge:
+    """Make the judge; a model that it does not ask is left out. Raises UserError."""
     judge = config.judge
     if not find_judge(judge.judge).needs_model and not find_judge(judge.judge).composed:
-        return None
-    if judge.model is None:
+        judge = judge.model_copy(update={"model": None})
+    elif judge.model is None:
         raise UserError(f"judge {judge.judge} asks a model: name it")
-    return make_model_handle(judge, config.calls)
+    return ready_judge(judge, config.calls)

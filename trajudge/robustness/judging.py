@@ -26,7 +26,7 @@ from trajudge.robustness.sources import Subjects, subjects
 from trajudge.robustness.suite import expanded, limited, recorded_again, suite
 from trajudge.util.commands import INTERRUPTED, OK
 from trajudge.util.errors import UserError
-from trajudge.util.terminal import one_line
+from trajudge.util.terminal import one_line, progress_bar
 
 NO_SUBJECTS = Subjects((), {})
 
@@ -60,15 +60,17 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
     """Change the runs, unless that was done, and ask every judge of the request about them; with
     ``--dry-run`` print what that would cost. Raises UserError."""
     known = NO_SUBJECTS
-    if config.adaptive or not config.attacked:
-        known = limited(
-            subjects(request.data.data, request.data.annotations, request.data.labels_by),
-            config.limit,
-        )
-    attacked = config.attacked or _expanded(known, config)
-    runs = planned(request, attacked, config)
+    with progress_bar("changing the runs"):
+        if config.adaptive or not config.attacked:
+            known = limited(
+                subjects(request.data.data, request.data.annotations, request.data.labels_by),
+                config.limit,
+            )
+        attacked = config.attacked or _expanded(known, config)
+        runs = planned(request, attacked, config)
     done = carried_out(request, runs)
-    adaptive = _adaptive(done.results, known, config) if done.code == OK else {}
+    with progress_bar("attacking what the judges said"):
+        adaptive = _adaptive(done.results, known, config) if done.code == OK else {}
     return JudgedRuns(done.code, done.folders, attacked, adaptive, done.failed)
 
 
@@ -76,7 +78,8 @@ def carried_out(request: RunRequest, runs: Sequence[RunPlan]) -> CarriedOut:
     """Judge as planned; without results where the request is only to be priced, or the user does
     not want to spend that. Raises UserError where no run comes to an end."""
     if request.calls.dry_run:
-        return CarriedOut(asyncio.run(dry_run(runs)))
+        with progress_bar("rendering the prompts"):
+            return CarriedOut(asyncio.run(dry_run(runs)))
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return CarriedOut(INTERRUPTED)
@@ -131,6 +134,8 @@ def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[R
     on_changed = request.model_copy(
         update={
             "data": DataConfig(data=f"trajudge:{attacked}"),
+            # Other wordings ask for tags: an answer's form is not to change with its wording.
+            "judge": request.judge.model_copy(update={"structured": False}),
             "run": RunConfig(
                 samples=request.run.samples,
                 retry_failed=request.run.retry_failed,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from pydantic import BaseModel
+
 from trajudge.eval.runs.plan import warn_without_effect
 from trajudge.eval.store.run_folder import read_manifest
 from trajudge.robustness.drift.checking import check_drift, freeze
 from trajudge.robustness.judging import JudgedRuns, judge_changed_runs
-from trajudge.robustness.measures.report import read_variants
+from trajudge.robustness.measures.report import ROBUSTNESS_FILE, read_variants
 from trajudge.robustness.settings import RobustConfig
 from trajudge.robustness.showing import show_measured
 from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_file, refuse_repeated
+from trajudge.util.terminal import one_line
+from trajudge.util.validation import read_record
 
 
 def measure(config: RobustConfig) -> int:
@@ -44,7 +50,9 @@ def measure(config: RobustConfig) -> int:
 
 
 def _check_places(config: RobustConfig) -> None:
-    """Look at what is read and written at the end before a judge is asked. Raises UserError."""
+    """Look at what is read and written at the end before a judge is asked. Raises UserError, also
+    where ``out`` holds figures of other settings."""
+    _check_figures(config)
     if config.drift is not None:
         check_file(config.drift, "--drift")
     refuse_repeated(config.runs)
@@ -52,3 +60,24 @@ def _check_places(config: RobustConfig) -> None:
         read_manifest(run)
     if config.attacked is not None:
         read_variants(config.attacked)
+
+
+class _Figures(BaseModel):
+    """What is read of ``robustness.json``."""
+
+    settings: dict[str, Any] = {}
+
+
+def _check_figures(config: RobustConfig) -> None:
+    file = config.out / ROBUSTNESS_FILE
+    if not file.is_file() or config.request.calls.dry_run:
+        return
+    before = read_record(file, _Figures, "remove it, or name another folder with --out").settings
+    now = config.measured
+    changed = [name for name in now if name not in before or before[name] != now[name]]
+    if changed:
+        parts = [f"{name} {before.get(name)!r}, now {now[name]!r}" for name in changed]
+        raise UserError(
+            f"{file} holds the figures of other settings ({one_line('; '.join(parts))}): name "
+            "another folder with --out, or remove that file to replace them"
+        )

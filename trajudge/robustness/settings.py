@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunRequest
 from trajudge.eval.settings import Runs
@@ -16,7 +16,17 @@ SuiteName = Literal["core", "all"]
 SOURCES = 150  # runs that are changed at most
 
 _ASKED = Only(
-    *("judge", "model", "data", "annotations", "labels_by", "samples", "retry_failed"),
+    *(
+        "judge",
+        "model",
+        "data",
+        "annotations",
+        "columns",
+        "words",
+        "labels_by",
+        "samples",
+        "retry_failed",
+    ),
     *(one.name for kind in (JudgeConfig, CallConfig) for one in options_of(kind)),
 )
 
@@ -81,6 +91,20 @@ runs) and runs/ (a run of each judge). A judge that failed is no "no": it lost c
         return self.request.calls.seed
 
     @property
+    def measured(self) -> dict[str, Any]:
+        """What the figures depend on, as ``robustness.json`` records it."""
+        chosen = {"runs", "suite", "perturbation", "limit", "attacked", "defence", "adaptive"}
+        request = self.request.model_dump(mode="json", include={"models", "judges", "data"})
+        return {
+            **self.model_dump(mode="json", include=chosen),
+            **request.pop("data"),
+            **(request if self.names_judges else {}),
+            "options": self.request.judge.model_dump(mode="json")["options"],
+            "samples": self.request.run.samples,
+            "seed": self.seed,
+        }
+
+    @property
     def names_judges(self) -> bool:
         """Whether judges are to be asked, not only runs compared."""
         return bool({"judges", "models"} & self.request.model_fields_set)
@@ -97,7 +121,9 @@ class PerturbConfig(Settings):
       trajudge data perturb --list
     """
 
-    source: Annotated[DataConfig, Only("data", "annotations", "labels_by")] = DataConfig()
+    source: Annotated[DataConfig, Only("data", "annotations", "columns", "words", "labels_by")] = (
+        DataConfig()
+    )
     perturbation: Annotated[
         tuple[str, ...],
         Option("one of the catalogue, or two as A+B; may be repeated (default: all)"),

@@ -14,6 +14,7 @@ from trajudge.robustness.measures.report import JudgeRobustness, measured
 from trajudge.robustness.measures.screen import screen
 from trajudge.robustness.settings import RobustConfig
 from trajudge.util.errors import UserError
+from trajudge.util.terminal import progress_bar
 
 
 def show_measured(
@@ -22,13 +23,14 @@ def show_measured(
     """Measure what was judged, write and print it; changed runs that are new are made of ``data``.
     Raises UserError."""
     try:
-        judges = measured(judged.folders, judged.attacked, config.seed)
+        with progress_bar("measuring"):
+            judges = measured(judged.folders, judged.attacked, config.seed)
     except UserError as error:
         # What is left cannot be measured without the runs that failed, whose reason comes first.
         raise judged.failed or error from error
     judges = [one._replace(adaptive=judged.adaptive.get(one.judge)) for one in judges]
     known = card_data(judged.attacked, data, is_source=config.attacked is None)
-    runs = MeasuredRuns(judged.folders, judged.attacked, known)
+    runs = MeasuredRuns(judged.folders, judged.attacked, known, config.measured)
     _show(judges, runs, config.out, full=full)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,20 +11,16 @@ from typing import Any
 import msgspec
 
 from trajudge.util.files import save_bytes
-from trajudge.util.tables import Column, screen_width, terminal_table
-from trajudge.util.terminal import terminal_console
+from trajudge.util.tables import Table, print_tables
 
 
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table on standard output; numbers stand right and are never cut."""
+    """Print a table on standard output; the columns of numbers after those of words stand right,
+    and are never cut."""
     listed = [list(row) for row in rows]
-    numeric = [
-        bool(listed) and all(isinstance(row[index], int | float) for row in listed)
-        for index in range(len(columns))
-    ]
-    made = [Column(name, figures=n, folded=not n) for name, n in zip(columns, numeric, strict=True)]
-    table = terminal_table(title, made, [list(map(_cell, row)) for row in listed])
-    terminal_console(width=None if sys.stdout.isatty() else screen_width()).print(table)
+    words = [n for n in range(len(columns)) if any(isinstance(row[n], str) for row in listed)]
+    cells = [tuple(map(_cell, row)) for row in listed]
+    print_tables([Table(title, tuple(columns), cells, names=max(words, default=0) + 1)])
 
 
 def _cell(value: object) -> str:

@@ -24,6 +24,11 @@ _ENDING = re.compile(
 )
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _QUOTED = re.compile(r"\\[nrt]|[\W_]")
+_GIVES_UP = re.compile(
+    r"\b(?:unable|cannot|can['’]t|could(?: not|n['’]t)|not able|impossible|not possible|"
+    r"unfortunately|sorry|not available|no results|error|(?:did(?: not|n['’]t)|not) f(?:i|ou)nd)\b",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(r"\s*\w+\s*=\s*(?=['\"])")
 
 
@@ -50,6 +55,17 @@ def _letters(text: str) -> str:
     """Leave out what quoting changes: escapes, blanks and punctuation."""
     text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     return _QUOTED.sub("", text).casefold()
+
+
+def gives_up(answer: str) -> bool:
+    """Return True if an answer says that something could not be done."""
+    return _GIVES_UP.search(answer) is not None
+
+
+def declares_infeasible(actions: Sequence[str | None]) -> bool:
+    """Return True if the last action declares that the task cannot be done."""
+    last = next(filter(None, reversed(actions)), "")
+    return last.strip().startswith("report_infeasible(")
 
 
 def message_to_user(action: str | None) -> str | None:

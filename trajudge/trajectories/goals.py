@@ -1,7 +1,7 @@
 """``--goals FILE``: what the tasks asked for, where the runs' own files do not say.
 
-The file is a JSON object ``{task_id: goal}``, a JSON list or JSON Lines of objects with ``task_id``
-and ``goal``, or CSV with these two columns. A loader whose format holds no goal yields the
+The file is a JSON object ``{task_id: goal}``, or a table (CSV, JSON, JSON lines, Parquet) with the
+columns ``task_id`` and ``goal``. A loader whose format holds no goal yields the
 trajectory with an empty one; ``with_goals`` fills it in, and makes the trajectory ``Unreadable``
 where nobody told it, so that it is counted for its agent and never judged without its task.
 
@@ -11,9 +11,7 @@ says both, and whatever reads the run's data again reads it with its goals.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,9 +22,13 @@ from trajudge.trajectories.model import Loaded, Trajectory, Unreadable
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import UnsafeFile, read_regular, utf8
+from trajudge.util.foreign_table import choose_column, read_rows
+from trajudge.util.terminal import listed
 
 MAX_BYTES = 64 * 2**20
-_SHAPES = "a JSON object {task_id: goal}, JSON Lines, or CSV with the columns task_id and goal"
+_SHAPES = "a JSON object {task_id: goal}, or a table with the columns task_id and goal"
+_TASKS = ("task_id", "task", "id")
+_GOALS = ("goal", "intent", "instruction", "query", "question", "confirmed_task")
 _MARK = "::goals="
 _JSON: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
@@ -57,8 +59,8 @@ def join_goals(source: str, file: Path | None) -> str:
 
 
 def read_goals(file: Path) -> GoalsFile:
-    """Read the goals of a file. Raises UserError for one that is none of the three shapes, holds
-    no goal, or gives one task two goals."""
+    """Read the goals of a file. Raises UserError for one that is neither, holds no
+    goal, or gives one task two goals."""
     try:
         content = read_regular(file, MAX_BYTES)
     except UnsafeFile as error:
@@ -104,56 +106,31 @@ def _missing(task_id: str, goals: GoalsFile | None) -> str:
     return f"no goal for task {task_id!r} in the run's files; {where}"
 
 
-_Entry = tuple[str, object, object]
-
-
-def _entries(file: Path, content: bytes) -> Iterator[_Entry]:
-    """Yield place, task id and goal of every entry, by the file's suffix, else by its content."""
+def _entries(file: Path, content: bytes) -> Iterator[tuple[str, object, object]]:
+    """Yield place, task id and goal of every entry."""
     try:
-        if file.suffix.lower() == ".csv":
-            yield from _of_table(content)
-        elif file.suffix.lower() in (".jsonl", ".ndjson"):
-            yield from _of_lines(content)
-        else:
-            try:
-                value = python_json.decode(content, _JSON)
-            except msgspec.DecodeError:
-                yield from _of_lines(content)
-            else:
-                yield from _of_value(value)
-    except (ValueError, RecursionError, csv.Error) as error:
-        problem = " ".join(str(error).split())[:200]
-        raise UserError(f"--goals {file}: is not {_SHAPES} ({problem})") from None
+        value = python_json.decode(content, _JSON)
+    except (ValueError, RecursionError):
+        value = None
+    is_record = isinstance(value, dict) and {"task_id", "goal"} <= value.keys()
+    if isinstance(value, dict) and not is_record and not any(map(_is_list, value.values())):
+        yield from ((f"task {task!r}", task, goal) for task, goal in value.items())
+        return
+    try:
+        table = read_rows(file)
+        columns = [choose_column(table, names) for names in (_TASKS, _GOALS)]
+    except UserError as error:
+        raise UserError(f"--goals {error} (the file is {_SHAPES})") from None
+    task, goal = columns
+    if task is None or goal is None:
+        has = listed([repr(name) for name in table.columns], 8)
+        raise UserError(f"--goals {file}: has no column task_id or no goal, but {has}: rename them")
+    for row, cells in enumerate(zip(table.column(task), table.column(goal), strict=True)):
+        yield table.at(row), *cells
 
 
-def _of_value(value: object) -> Iterable[_Entry]:
-    if isinstance(value, list):
-        return [_of_record(f"entry {number}", one) for number, one in enumerate(value, 1)]
-    if isinstance(value, dict) and {"task_id", "goal"} <= value.keys():
-        return [_of_record("the object", value)]
-    if isinstance(value, dict):
-        return [(f"task {task!r}", task, goal) for task, goal in value.items()]
-    raise ValueError("its JSON is neither an object nor a list")
-
-
-def _of_record(place: str, value: object) -> _Entry:
-    if not isinstance(value, dict):
-        raise ValueError(f"{place} is no object")
-    return place, value.get("task_id"), value.get("goal")
-
-
-def _of_lines(content: bytes) -> Iterator[_Entry]:
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.strip():
-            yield _of_record(f"line {number}", python_json.decode(line, _JSON))
-
-
-def _of_table(content: bytes) -> Iterator[_Entry]:
-    rows = csv.DictReader(io.StringIO(content.decode(), newline=""))
-    if not {"task_id", "goal"} <= set(rows.fieldnames or ()):
-        raise ValueError("its first line does not name task_id and goal")
-    for row in rows:
-        yield f"line {rows.line_num}", row["task_id"], row["goal"]
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 def _text(value: object) -> str:

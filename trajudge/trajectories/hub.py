@@ -21,7 +21,6 @@ from hashlib import sha1, sha256
 from itertools import count
 from pathlib import Path, PurePosixPath
 from threading import RLock
-from time import monotonic
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import huggingface_hub
@@ -408,23 +407,24 @@ def fetch_progress(copy: HubCopy, total: int) -> Iterator[Callable[[], None]]:
 
     Silent until something is downloaded, so that a complete copy reads without a word.
     """
-    numbers, last_line = count(1), 0.0
+    numbers = count(1)
+    done = 0
+
+    def downloads() -> str:
+        counts = copy.counts
+        missing = f", {counts.missing} not in the dataset" if counts.missing else ""
+        return f"{counts.downloaded} files, {counts.bytes / 1e6:.1f} MB{missing}"
 
     def advance() -> None:
-        nonlocal last_line
-        done, counts = next(numbers), copy.counts
-        if not counts.downloaded:
-            return
-        missing = f", {counts.missing} not in the dataset" if counts.missing else ""
-        downloads = f"{counts.downloaded} files, {counts.bytes / 1e6:.1f} MB{missing}"
-        if sys.stderr.isatty():
-            show(f"fetching ({downloads})", done, total)
-        elif monotonic() - last_line > 10 or done == total:
-            last_line = monotonic()
-            sys.stderr.write(f"fetching: {done}/{total}, {downloads}\n")
+        nonlocal done
+        done = next(numbers)
+        if copy.counts.downloaded:
+            show(f"fetching ({downloads()})", done, total)
 
     with progress_bar() as show:
         yield advance
+    if done == total and copy.counts.downloaded and not sys.stderr.isatty():
+        sys.stderr.write(f"fetching: {done}/{total}, {downloads()}\n")
 
 
 def prefetch(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:

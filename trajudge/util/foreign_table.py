@@ -55,16 +55,18 @@ class ForeignTable:
 
     def at(self, row: int) -> str:
         """Name a row, counted from 0: "labels.csv, line 7"."""
-        if self.lines:
-            return f"{self.source}, line {self.lines[row]}"
-        return f"{self.source}, row {row + 1}"
+        return f"{self.source}, {self.place(row)}"
+
+    def place(self, row: int) -> str:
+        """Name a row within the table: "line 7", or "row 6" where a file has no lines."""
+        return f"line {self.lines[row]}" if self.lines else f"row {row + 1}"
 
     def describe(self, words: Mapping[str, bool] | None = None) -> list[str]:
         """Say of every column what it could be: "'ok': yes or no (12 yes, 8 no)"."""
         return [f"{name!r}: {_guess(self.column(name), words)}" for name in self.columns]
 
 
-def read_rows(table: Any) -> ForeignTable:
+def read_rows(table: Any, max_bytes: int = _MAX_BYTES) -> ForeignTable:
     """Read a table: the path of a CSV, JSON, JSON lines or Parquet file, a data frame (pandas,
     polars, Arrow) or an iterable of mappings.
 
@@ -84,7 +86,7 @@ def read_rows(table: Any) -> ForeignTable:
             return _of_parquet(path)
         if magic[:2] == b"PK":
             raise UserError(f"{path}: is a workbook or an archive: save its table as CSV (UTF-8)")
-        content = read_regular(path, _MAX_BYTES)
+        content = read_regular(path, max_bytes)
     except UnsafeFile as error:
         raise UserError(f"{path.parent}: {error}: name a file with a table") from error
     except OSError as error:
@@ -102,11 +104,9 @@ def read_rows(table: Any) -> ForeignTable:
 
 
 def _of_csv(path: Path, text: str) -> ForeignTable:
-    head, delimiter = max(
-        ((_first_rows(text, sign), sign) for sign in _DELIMITERS),
-        key=lambda tried: _alike(tried[0]),
-    )
-    if not head:
+    tried = {sign: _first_rows(text, sign) for sign in _DELIMITERS}
+    delimiter = max(tried, key=lambda sign: _rating(*tried[sign]))
+    if not text.strip():
         raise UserError(f"{path}: holds no table: begin it with a line of column names")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] | None = None
@@ -133,8 +133,9 @@ def _of_csv(path: Path, text: str) -> ForeignTable:
     return ForeignTable(tuple(names or ()), rows, str(path), lines)
 
 
-def _first_rows(text: str, delimiter: str) -> list[list[str]]:
-    """Read the first rows with one delimiter, as far as they can be."""
+def _first_rows(text: str, delimiter: str) -> tuple[list[list[str]], bool]:
+    """Read the first rows with one delimiter; return them, and whether they are CSV as far as that
+    goes."""
     rows: list[list[str]] = []
     try:
         for cells in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
@@ -143,16 +144,17 @@ def _first_rows(text: str, delimiter: str) -> list[list[str]]:
             if len(rows) == _TRIED_ROWS:
                 break
     except csv.Error:
-        return rows[:1]
-    return rows
+        return rows, False
+    return rows, True
 
 
-def _alike(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
-    """Rate a delimiter: the share of rows as long as the header, where it has several names; then
-    the number of names."""
-    if not rows or len(rows[0]) < 2:
-        return 0.0, len(rows)
-    return sum(len(row) == len(rows[0]) for row in rows) / len(rows), len(rows[0])
+def _rating(rows: Sequence[Sequence[str]], is_csv: bool) -> tuple[bool, float, int]:
+    """Rate a delimiter: whether it gives CSV, the share of rows as long as the header, which counts
+    half where that is one name alone, and the number of names."""
+    if not rows:
+        return is_csv, 0.0, 0
+    share = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+    return is_csv, share if len(rows[0]) > 1 else share / 2, len(rows[0])
 
 
 def _column_names(path: Path, cells: Sequence[str]) -> list[str]:
@@ -388,16 +390,7 @@ def choose_column(
     whole, then its last part, then any other. Raises UserError for a given one that is not there.
     """
     if given is not None:
-        if given in table.columns:
-            return given
-        close = [name for name in table.columns if _plain(name) == _plain(given)]
-        if len(close) == 1:
-            return close[0]
-        raise UserError(
-            f"{option} {given}: {table.source} has no such column"
-            f"{did_you_mean(given, table.columns)}: it has "
-            f"{listed([repr(name) for name in table.columns], _MOST_COLUMNS)}"
-        )
+        return named_column(table, given, f"{option} {given}")
     left = [name for name in table.columns if name not in set(taken)]
     whole = {_plain(name): name for name in reversed(left)}
     last = {_plain(name.rpartition(".")[2]): name for name in reversed(left)}
@@ -407,6 +400,20 @@ def choose_column(
             if (name := names.get(_plain(candidate))) is not None:
                 return name
     return None
+
+
+def named_column(table: ForeignTable, name: str, given: str) -> str:
+    """Return the column that the user named; case and punctuation do not count where only one fits.
+    Raises UserError, which begins with what was ``given``, for one that is not there."""
+    if name in table.columns:
+        return name
+    close = [column for column in table.columns if _plain(column) == _plain(name)]
+    if len(close) == 1:
+        return close[0]
+    raise UserError(
+        f"{given}: {table.source} has no such column{did_you_mean(name, table.columns)}: it has "
+        f"{listed([repr(column) for column in table.columns], _MOST_COLUMNS)}"
+    )
 
 
 def _plain(name: str) -> str:

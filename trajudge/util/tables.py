@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import accumulate, zip_longest
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 from trajudge.util.terminal import (
     COLUMNS,
@@ -26,46 +26,7 @@ from trajudge.util.terminal import (
     stiff,
 )
 
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
-
 T = TypeVar("T")
-
-
-class Column(NamedTuple):
-    """``figures`` stand right; where the terminal is narrow a ``folded`` column goes over several
-    lines, the others, numbers above all, are never broken."""
-
-    name: str
-    figures: bool = False
-    folded: bool = False
-
-
-def terminal_table(
-    title: str | None, columns: Sequence[Column], rows: Iterable[Sequence[str]]
-) -> RichTable:
-    """For a rich console; nothing in title or cells is obeyed or taken for markup."""
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - plain output needs none of it
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(
-        title=Text(one_line(title), style="table.title") if title else None,
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    for column in columns:
-        table.add_column(
-            Text(column.name),
-            justify="right" if column.figures else "left",
-            overflow="fold",
-            no_wrap=not column.folded,
-        )
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    return table
 
 
 GAP = 2

@@ -10,14 +10,17 @@ import json
 import re
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from textwrap import fill, wrap
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 
 # C0 and C1 controls (escape sequences begin with one), and what turns the direction of writing.
@@ -119,27 +122,104 @@ ShowProgress = Callable[[str, int, int], None]
 
 """Takes what is counted, how many are done and how many there are."""
 
+PLAIN_EVERY = 10.0  # seconds between two lines of progress where no terminal shows a bar
+
+_BAR_AFTER = 1.0  # seconds: a quicker command shows no bar
+
+_outer: list[tuple[str, ShowProgress]] = []  # what the block that shows progress is doing
+
 
 @contextmanager
-def progress_bar() -> Iterator[ShowProgress]:
-    """Yield the function that shows progress; the bar appears with its first call and goes away
-    with the block."""
-    if not sys.stderr.isatty():
-        yield lambda label, done, total: None
-        return
-    from rich.progress import Progress, TaskID  # noqa: PLC0415 - only where somebody looks
+def progress_bar(doing: str = "") -> Iterator[ShowProgress]:
+    """Yield the function that shows progress on standard error.
 
-    progress = Progress(console=terminal_console(stderr=True), transient=True)
-    rows: list[TaskID] = []
+    A terminal gets a bar that goes away with the block, anything else a line every ten seconds.
+    ``doing`` stands there until something is counted; without it the first call begins. A block
+    within another's uses the outer one's bar for as long as it lasts.
+    """
+    if _outer:
+        outer_doing, show = _outer[0]
+        try:
+            yield show
+        finally:
+            if outer_doing:
+                show(outer_doing, 0, 0)
+        return
+    with _bar(doing) if sys.stderr.isatty() else _plain_lines(doing) as show:
+        _outer.append((doing, show))
+        try:
+            yield show
+        finally:
+            _outer.clear()
+
+
+@contextmanager
+def _bar(doing: str) -> Iterator[ShowProgress]:
+    lock, is_over = threading.Lock(), False
+    progress: Progress | None = None
+    label, done, total = doing, 0, 0
+
+    def draw() -> None:
+        from rich.progress import Progress  # noqa: PLC0415 - only where somebody looks
+
+        nonlocal progress
+        with lock:
+            if is_over:
+                return
+            if progress is None:
+                console = terminal_console(stderr=True)
+                # What goes into a file must not be written above the bar.
+                above = sys.stdout.isatty()
+                progress = Progress(console=console, transient=True, redirect_stdout=above)
+                progress.start()
+            if not progress.tasks or progress.tasks[0].total != (total or None):
+                for row in progress.task_ids:
+                    progress.remove_task(row)
+                progress.add_task(label, total=total or None)
+            progress.update(progress.task_ids[0], description=label, completed=done)
+
+    def show(*now: Any) -> None:
+        nonlocal label, done, total
+        label, done, total = now
+        draw()
+
+    timer = threading.Timer(_BAR_AFTER, draw)
+    timer.daemon = True
+    if doing:
+        timer.start()
+    try:
+        yield show
+    finally:
+        timer.cancel()
+        with lock:
+            is_over = True
+            if progress is not None:
+                progress.stop()
+
+
+@contextmanager
+def _plain_lines(doing: str) -> Iterator[ShowProgress]:
+    is_over, begun, line = threading.Event(), time.monotonic(), doing
+
+    def repeat() -> None:
+        while not is_over.wait(PLAIN_EVERY):
+            sys.stderr.write(f"{line}, {time.monotonic() - begun:.0f} s\n")
+            sys.stderr.flush()
+
+    lines = threading.Thread(target=repeat, daemon=True)
 
     def show(label: str, done: int, total: int) -> None:
-        if not rows:
-            shown.enter_context(progress)
-            rows.append(progress.add_task(label, total=total))
-        progress.update(rows[0], description=label, completed=done, total=total)
+        nonlocal line
+        line = f"{label}: {done:,} of {total:,}" if total else label
+        if lines.ident is None:
+            lines.start()
 
-    with ExitStack() as shown:
+    if doing:
+        lines.start()
+    try:
         yield show
+    finally:
+        is_over.set()
 
 
 COLUMNS, LINES = 100, 40

@@ -11,7 +11,6 @@ import numpy as np
 import orjson
 import pytest
 from playwright.sync_api import Browser, expect
-from scipy.stats import binomtest
 
 from tests.app.browsing import complaints, launched
 from tests.app.made_runs import Task, write_run
@@ -105,6 +104,8 @@ def asked(server: Served, query: str) -> dict[str, object]:
 def test_the_two_by_two_is_that_of_the_files(
     shop: tuple[Served, list[Path]], first: str, second: str
 ) -> None:
+    from scipy.stats import binomtest
+
     server, runs = shop
     (a, truth), (b, _) = raw(runs["uvw".index(first)]), raw(runs["uvw".index(second)])
     # Every trajectory was judged by all; a judgment that failed counts as not accepted.

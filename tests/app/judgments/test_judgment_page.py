@@ -16,7 +16,7 @@ from tests.app.made_runs import Task, png, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from tests.eval.cases import call
-from tests.eval.test_every_judge import reply
+from tests.eval.judge_replies import reply
 from tests.llm_server import LlmServer
 from tests.tables import table
 from trajudge.app.server.workspace import open_workspace

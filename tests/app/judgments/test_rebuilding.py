@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.eval.cases import call, said
-from tests.eval.test_every_judge import reply
+from tests.eval.judge_replies import reply
 from tests.llm_server import LlmServer
 from trajudge.app.judgments.rebuilding import RebuiltPrompt, rebuild
 from trajudge.app.trajectories.library import TrajectoryLibrary
@@ -95,7 +95,6 @@ def test_every_judges_prompts_are_what_the_server_received(recorded: Recorded) -
             assert {part.text for part in parts if isinstance(part, Text)} <= recorded.received
 
 
-@pytest.mark.slow
 def test_the_members_say_what_the_panel_counted(recorded: Recorded) -> None:
     for judgment, rebuilt in recorded.rebuilt(recorded.runs[-2]):
         assert {member.label for member in rebuilt.members} == judgment.scores.keys()
@@ -105,7 +104,6 @@ def test_the_members_say_what_the_panel_counted(recorded: Recorded) -> None:
         assert len(rebuilt.members) == 1 + judgment.scores["second_asked"]
 
 
-@pytest.mark.slow
 def test_another_trajectory_or_setting_differs(recorded: Recorded) -> None:
     run = next(run for run in recorded.runs if "simplified" in run.name)
     manifest, judgment = read_manifest(run), read_judgments(run)[0]

@@ -13,13 +13,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.app.browsing import complaints, launched, unfolded_goal
 from tests.app.labelling.sites import Site, queue_site
+from tests.app.labelling.visits import visited
 from tests.app.made_runs import Task
 from tests.app.payloads import payloads
 from trajudge.annotations.model import EvidenceMark
 from trajudge.annotations.queue import FormAnswers
 from trajudge.annotations.queue_files import queue_annotations
 from trajudge.app.labelling.audit import RuleText
-from trajudge.app.labelling.people import cookie_of
 from trajudge.util.jsonl import without_surrogates
 
 pytestmark = pytest.mark.browser
@@ -76,19 +76,6 @@ def crowd(folder: Path, text: str) -> Iterator[Crowd]:
         assert last is not None
         store.save_draft(cat, last.item, answers, 0)
         yield Crowd(site, last.item)
-
-
-def visited(browser: Browser, site: Site, name: str, **context: object) -> tuple[Page, list[str]]:
-    """A page of the person's, and what it asked of others or complained of."""
-    person = site.store.person(name)
-    assert person is not None
-    made = browser.new_context(**context)  # type: ignore[arg-type]
-    made.add_cookies(
-        [{"name": cookie_of(site.store), "value": str(person.id), "url": site.served.address}]
-    )
-    page = made.new_page()
-    page.set_default_timeout(30_000)
-    return page, complaints(page, site.served.address, accept=True)
 
 
 def opened(browser: Browser, site: Site, name: str, **context: object) -> tuple[Page, list[str]]:

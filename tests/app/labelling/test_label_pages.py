@@ -306,7 +306,6 @@ QUERIES = (
 AGENT, SENTINEL = "agent-SENTINEL-7c1", "SENTINEL-9e4f"
 
 
-@pytest.mark.slow
 def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) -> None:
     """Sentinels stand in every field that a blind page must not show."""
     runs = []

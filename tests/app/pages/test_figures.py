@@ -42,7 +42,6 @@ def page_and_report(run: Path) -> list[str]:
     return [page, out.read_text()]
 
 
-@pytest.mark.slow
 def test_curve_and_bins_are_those_of_the_scores(
     scored: tuple[Path, list[tuple[float, bool]]],
 ) -> None:

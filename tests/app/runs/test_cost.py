@@ -12,7 +12,7 @@ import pytest
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
 from tests.eval.judge_command import model
-from tests.eval.test_unattributed_cost import RubricTill, Till, shown_cost
+from tests.eval.unattributed import RubricTill, Till, shown_cost
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.waiting import wait_until
@@ -24,7 +24,7 @@ from trajudge.eval.cli import main as trajudge
 from trajudge.eval.reporting.sentences import RunCost
 from trajudge.eval.store.run_folder import COST, JUDGMENTS
 from trajudge.eval.store.table import PAYMENTS
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine.budget import Payments
 
 PRICES = ["--prices", "prices.toml", "--max-failures", "100%", "--yes"]
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.app.server.test_guard import FORM, ROOM
+from tests.app.server.rooms import FORM, ROOM
 from tests.app.serving import Answer, Served, served
 from trajudge.app.server.hosts import allowed_hosts, check_server
 from trajudge.app.server.security.sessions import new_token

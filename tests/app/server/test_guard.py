@@ -7,44 +7,11 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
+from tests.app.server.rooms import FORM, ROOM
 from tests.app.serving import Answer, Served, served
-from trajudge.app.server.application import Room
-from trajudge.app.server.pages import form_fields, page
 from trajudge.app.server.security.headers import HEADERS
 from trajudge.app.server.workspace import Workspace
-from trajudge.util.errors import UserError
-
-FORM = "application/x-www-form-urlencoded"
-
-
-async def _form(request: Request) -> Response:
-    return page(request, "login.html", problem="")
-
-
-async def _change(request: Request) -> Response:
-    return PlainTextResponse("changed " + (await form_fields(request)).get("text", ""))
-
-
-async def _mistake(request: Request) -> Response:
-    raise UserError("run: <b>is not there</b>")
-
-
-async def _defect(request: Request) -> Response:
-    raise ValueError("the secret of the machine")
-
-
-ROOM = Room(
-    [
-        Route("/form", _form),
-        Route("/change", _change, methods=["POST"]),
-        Route("/mistake", _mistake),
-        Route("/defect", _defect),
-    ]
-)
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +188,6 @@ def test_a_static_file_is_kept_under_the_hash_of_its_content(site: Served) -> No
     assert site.ask("/static/app.css?v=0").headers["cache-control"] == "no-cache"
 
 
-@pytest.mark.slow
 def test_a_script_gone_wrong_is_slowed_down() -> None:
     with served(Workspace(), [ROOM]) as site:
         statuses = {site.ask("/healthz").status for _ in range(1_001)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +11,7 @@ from PIL import Image
 
 from tests.app.made_runs import png
 from tests.app.serving import Served, served
+from tests.app.trajectories.picture_files import bomb, put
 from trajudge.app.server.application import Room
 from trajudge.app.server.workspace import Workspace
 from trajudge.app.trajectories.access import TrajectoryAccess
@@ -27,18 +26,6 @@ def encoded(kind: str, size: tuple[int, int] = (400, 300)) -> bytes:
     buffer = BytesIO()
     Image.new("RGB", size, (90, 120, 160)).save(buffer, kind)
     return buffer.getvalue()
-
-
-def bomb(width: int, height: int) -> bytes:
-    """A PNG of a few bytes that declares a large picture."""
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    crc = struct.pack(">I", zlib.crc32(b"IHDR" + head))
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", len(head)) + b"IHDR" + head + crc
-
-
-def put(shelf: ImageShelf, folder: Path, content: bytes, name: str = "shot.png") -> KnownImage:
-    (folder / name).write_bytes(content)
-    return shelf.put(ImageRef(path=folder / name), DataFolder(folder))
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.app.trajectories.test_images import bomb, put
+from tests.app.trajectories.picture_files import bomb, put
 from trajudge.app.trajectories.images import ImageShelf, KnownImage, UnknownImage
 from trajudge.app.trajectories.pixels import (
     PixelDifference,

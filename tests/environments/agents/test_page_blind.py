@@ -38,7 +38,6 @@ def test_a_forest_on_four_numbers_does_little_better_than_chance(
     assert high - low < 0.08
 
 
-@pytest.mark.slow
 def test_a_forest_tells_runs_by_their_length_where_it_tells_success(
     runs: list[page_blind.Numbers],
 ) -> None:

@@ -61,7 +61,6 @@ def test_every_task_that_is_written_is_a_scenario(name: str) -> None:
     assert set(tasks) == {scenario.id for scenario in load_app(name).scenarios}
 
 
-@pytest.mark.slow
 @pytest.mark.sampled
 @every_app
 def test_most_configurations_are_fair_tasks(name: str) -> None:

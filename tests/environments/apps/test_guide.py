@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import start
 from tests.installed import write_metadata
 
 ROOT = Path(__file__).parents[3]
@@ -76,16 +77,14 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def ran(folder: Path, command: str, *path: Path) -> str:
-    known = os.pathsep.join(map(str, (*path, ROOT)))
-    words = command.split()
-    module = ["trajudge", *words[1:]] if words[0] == "trajudge" else words[2:]
-    done = subprocess.run(
-        [sys.executable, "-m", *module], cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": known},
-    )  # fmt: skip
-    return done.stdout + done.stderr
+    """What a command says in a folder where these packages are installed."""
+    name, *words = command.split()
+    assert name == "trajudge"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))}
+    return b"".join(start("trajudge", words, folder, environment).communicate()).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_package_of_the_guide_is_generated_and_solved(generated: tuple[Path, str]) -> None:
     folder, told = generated
@@ -94,6 +93,7 @@ def test_the_package_of_the_guide_is_generated_and_solved(generated: tuple[Path,
     assert re.search(r"^library +4 +4$", said, flags=re.M), said
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_runs_of_the_package_are_recorded_and_verified_again(
     generated: tuple[Path, str], tmp_path: Path
@@ -108,6 +108,7 @@ def test_runs_of_the_package_are_recorded_and_verified_again(
     assert said == "recorded: the labels of 4 of 4 runs are what the state gives\n"
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_run_in_which_the_package_fails_is_told_and_not_kept(
     generated: tuple[Path, str], tmp_path: Path
@@ -223,7 +224,11 @@ def test_a_package_with_the_name_of_one_of_ours_is_refused(site: Path, tmp_path:
 
 @pytest.mark.slow
 def test_the_application_of_the_guide_keeps_the_contract(checkout: Path) -> None:
-    said = ran(checkout, f"{JOINING.strip()} -q -p no:cacheprovider", checkout)
+    words = [*JOINING.split()[1:], "-q", "-p", "no:cacheprovider"]
+    said = subprocess.run(
+        [sys.executable, *words], cwd=checkout, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+    ).stdout  # fmt: skip
     failed = re.findall(r"^FAILED .*::test_(\w+)", said, flags=re.M)
     wanted = ["scenarios_span_answers_charts_and_risks", "user_content_looks_like_markup_somewhere"]
     assert failed == wanted, said

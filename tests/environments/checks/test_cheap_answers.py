@@ -38,7 +38,6 @@ def guesses(scenario: Scenario, bound: Bound, state: AppState, goal: str) -> lis
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", APPS)
 def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:

@@ -262,7 +262,6 @@ def configs() -> Iterator[list[Config]]:
     ]
 
 
-@pytest.mark.slow
 def test_checks_neither_disturb_each_other_nor_the_profile(configs: list[Config]) -> None:
     before = digest(open_state(SHOP, configs[0]).dump())
     first = [check(SHOP, config) for config in configs]

@@ -82,7 +82,6 @@ def test_a_question_needs_its_pages() -> None:
     assert shortest(case).actions >= 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["convert", "lowest-total"])
 def test_nobody_has_to_reckon_by_head(scenario: str) -> None:
     """The converter's and the calculator's pages are part of the way."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +48,6 @@ def test_sections_that_share_a_label_keep_their_order() -> None:
     assert arranged(sections, look(swapped=True)) == list(sections)
 
 
-@pytest.mark.slow
 @given(PAGES, THEMES)
 def test_nothing_is_lost_and_forms_keep_their_order(page: Page, chosen: Theme) -> None:
     placed = arranged(page.blocks, chosen)

@@ -79,7 +79,6 @@ def test_an_axis_of_bars_begins_at_zero() -> None:
     assert ticks([13.2, 12.25, 9.4], from_zero=True) == [0, 2, 4, 6, 8, 10, 12, 14]
 
 
-@pytest.mark.slow
 @given(
     st.sampled_from(KINDS),
     st.lists(st.tuples(st.text(max_size=40), NUMBERS), max_size=14),

@@ -143,7 +143,6 @@ def test_pages_only_read_whatever_their_address_says(name: str) -> None:
     state.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", APPS)
 def test_hostile_forms_never_leave_half_an_operation(name: str) -> None:
     app = load_app(name)

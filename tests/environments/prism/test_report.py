@@ -10,21 +10,12 @@ from typing import Any
 import pytest
 
 from tests.commands import command
+from tests.environments.prism.specification import EVERY, WHOLE
 from trajudge.environments.prism.report import PATTERNS, Report, grade, read_reports, satisfied
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
 
 main = command("env prism")
-
-EVERY = "every configuration"
-WHOLE: dict[str, Any] = {
-    "name": "bench",
-    "privileged": {"tasks": 10, "by_state": 10},
-    "realistic": {"applications": "clones"},
-    "integrity": {"feasible": EVERY, "coherent": EVERY, "nontrivial": EVERY},
-    "sandboxed": {"deterministic_reset": True},
-    "multifactorial": {"axes": {"theme": 3, "profile": 2}, "independent": True},
-}
 
 
 def grades(**changes: Any) -> list[str]:

@@ -56,6 +56,7 @@ def always_fail(recorder: Recorder, task: Job) -> str:
     return "done"
 
 
+@pytest.mark.slow
 def test_two_workers_record_what_one_does(chromium: Path) -> None:
     jobs = jobs_for([sound("unwish")], [ORACLE, IDLE, agent(Behaviour.CHEATS)])
 
@@ -166,6 +167,7 @@ def test_nothing_is_begun_any_more_once_all_is_halted(recorder: Recorder) -> Non
     assert len(begun) < len(jobs)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_no_job(
     chromium: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

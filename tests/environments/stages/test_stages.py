@@ -134,7 +134,6 @@ def test_cases_are_spread_over_the_scenarios_and_each_is_checked() -> None:
     assert tally.tried.total() == len(cases) + tally.rejects.total()
 
 
-@pytest.mark.slow
 def test_one_scenario_s_cases_do_not_depend_on_the_others() -> None:
     alone = WANTED.model_copy(update={"scenario": "price", "count": 2})
     of_all = [c for c in two_of_each_scenario().cases if c.config.scenario == "price"]
@@ -152,7 +151,6 @@ def test_only_cases_of_the_wanted_level_are_produced(level: int) -> None:
     assert len(cases) == count
 
 
-@pytest.mark.slow
 def test_a_scenario_of_another_level_is_tried_a_few_times() -> None:
     """Each try in a row counts more, up to a third of a case."""
     specification = WANTED.model_copy(update={"level": 1, "count": 8})
@@ -190,7 +188,6 @@ def test_noise_is_added_where_it_is_wanted_and_changes_nothing_else() -> None:
     assert loud.model_copy(update={"config": silenced}) == case
 
 
-@pytest.mark.slow
 def test_what_the_browser_finds_broken_is_rejected_and_replaced() -> None:
     seen: list[str] = []
 

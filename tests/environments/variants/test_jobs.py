@@ -69,7 +69,6 @@ def test_a_page_that_is_opened_by_its_address_does_no_work() -> None:
         assert any("goto(" in (step.action or "") for step in visited.trajectory.steps)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "text"), [(RunVariant.OWN_NOTE, NOTE), (RunVariant.OWN_NOTE_BENIGN, BENIGN_NOTE)]
 )
@@ -89,7 +88,6 @@ def test_both_notes_are_of_one_length() -> None:
     assert len(NOTE) == len(BENIGN_NOTE)
 
 
-@pytest.mark.slow
 def test_a_page_that_instructs_the_judge_changes_no_label(payloads: Path) -> None:
     shown = 0
     for source, planted in recorded(RunVariant.PAGE, payloads):

@@ -9,24 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.environments.verify.answers import MUGS, right
 from trajudge.environments.model.spec import AnswerKind
 from trajudge.environments.verify.answers import answered
 from trajudge.environments.verify.truth import ResolvedAnswer
 
-MUGS = ("Oak Mug", "Dark Oak Mug", "Slate Mug", "Wool Throw", "Café Table")
 MONTHS = ("October", "November", "December")
-
-
-def right(
-    kind: AnswerKind,
-    value: str | tuple[str, ...],
-    message: str | None,
-    goal: str = "",
-    among: tuple[str, ...] = (),
-) -> bool | None:
-    values = (value,) if isinstance(value, str) else value
-    (fact,) = answered([ResolvedAnswer(kind, values, among)], message, goal)
-    return fact.right
 
 
 @pytest.mark.parametrize(

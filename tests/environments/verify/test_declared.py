@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.environments.verify.test_answers import MUGS, right
+from tests.environments.verify.answers import MUGS, right
 from tests.tables import table
 from trajudge.environments.apps import load_app
 from trajudge.environments.chromium.action_syntax import BadAction, parse, spoken

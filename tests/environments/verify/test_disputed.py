@@ -112,7 +112,6 @@ def test_i_could_not_do_it_after_doing_it_is_open(app: str, name: str) -> None:
         assert run.labels("The button is gone.", "report_infeasible('gone')").success is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("app", APPS)
 def test_what_is_done_and_disowned_is_open_in_every_scenario(app: str) -> None:
     changing = [one for one in load_app(app).scenarios if one.expect]
@@ -216,7 +215,6 @@ OVERWRITTEN = [
 ]
 
 
-@pytest.mark.slow
 def test_a_mistake_that_is_overwritten_leaves_nothing_behind() -> None:
     """Of the 21, three come to the same values; of the others nothing is seen in the state."""
     same = []

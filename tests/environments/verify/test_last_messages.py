@@ -92,7 +92,6 @@ def test_a_right_value_in_passing_is_left_open() -> None:
     assert [fact.right for fact in answered(asked, "5 on page 1 + 2 on page 2 = 7", goal)] == [True]
 
 
-@pytest.mark.slow
 def test_no_message_of_a_real_run_is_read_against_its_label(real_data: Path) -> None:
     verdicts = verdicts_on(real_messages(real_data))
     assert definite_errors(verdicts) == []

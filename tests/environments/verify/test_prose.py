@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.environments.verify.test_answers import right
+from tests.environments.verify.answers import right
 from trajudge.environments.model.spec import AnswerKind
 
 BUS = "How many seats are free in the bus 31 to Norr on Friday, May 8, 2026?"

@@ -4,56 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.commands import accept as main
 from tests.commands import select as select_main
-from tests.eval.cases import failed, key, label, said
-from tests.screens import one_screen
+from tests.eval.accept.decided_runs import accept, lines, make_run, trajectory
+from tests.eval.cases import failed, label, said
+from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.accept.accept import AcceptanceFilter, apply
 from trajudge.eval.accept.conversations import chat_turns, without_observation
 from trajudge.eval.accept.training import first_difference, written_hash
 from trajudge.eval.select.scores import Rule
-from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from trajudge.eval.store.run_folder import write_labels
 from trajudge.judges.model import Status
-from trajudge.trajectories import store
-from trajudge.trajectories.model import Observation, Step, Trajectory
-
-
-def trajectory(task: object, benchmark: str = "webarena", *, acts: bool = True) -> Trajectory:
-    place = key(task, benchmark)
-    seen = Observation(url="http://shop/", axtree="full tree", axtree_pruned="pruned tree")
-    steps = [
-        Step(index=0, observation=seen, reasoning="I look.", action="click('1')" if acts else None),
-        Step(index=1, observation=Observation(page_error="no such element"), action="stop()"),
-        Step(index=2, observation=seen),
-    ]
-    return Trajectory(
-        key=place,
-        raw_task_id=place.task_id,
-        goal=" Buy a mug ",
-        steps=tuple(steps if acts else steps[:1]),
-        official_reward=1.0,
-    )
-
-
-def make_run(folder: Path, trajectories: list[Trajectory], judgments: list[Any]) -> Path:
-    data = store.write(folder / "data", trajectories)
-    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
-    write_labels(folder, [])
-    write_manifest(folder, {"data": f"trajudge:{data}"})
-    return folder
-
-
-def lines(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
-def accept(*arguments: object) -> int:
-    return main([str(argument) for argument in arguments])
+from trajudge.trajectories.model import Step
 
 
 @pytest.fixture
@@ -103,8 +68,8 @@ def test_everything_ends_in_one_file_or_the_other_with_its_reason(
         "not judged": 1,
     }
     printed = capsys.readouterr().out
-    assert "1 accepted" in printed
-    assert "its precision is not known" in printed
+    assert "Accepted 1 of 5 trajectories (20.0 %)" in on_one_line(printed)
+    assert "how many of them are true successes is not known" in on_one_line(printed)
 
 
 def test_a_trajectory_is_one_conversation(run: Path, tmp_path: Path) -> None:
@@ -147,7 +112,7 @@ def test_a_threshold_that_is_copied_from_a_screen_accepts_the_same_runs(
     run, out = make_run(tmp_path / "run", [trajectory(0)], votes), tmp_path / "out"
     for exact, shown in ((2 / 3, "0.6666"), (0.6667, "0.6667"), (0.57, "0.57"), (1, "1")):
         accept("--judge", "judge", "--threshold", exact, "--run", run, "--out", out)
-        assert f"judge at threshold {shown}: " in capsys.readouterr().out
+        assert f"judge at threshold {shown};" in capsys.readouterr().out
     accept("--judge", "judge", "--threshold", "0.6666", "--run", run, "--out", out)
     assert len(lines(out / "accepted.jsonl")) == 1
     accept("--judge", "judge", "--threshold", "0.6667", "--run", run, "--out", out)
@@ -215,7 +180,7 @@ def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(
     assert "2 of 3 steps" in rejected[1]["reason"]
     assert "--without-observations" in rejected[0]["reason"]
     screen = " ".join(capsys.readouterr().out.split())
-    assert "not recorded: 2 runs: rejected.jsonl says what supplies it" in screen
+    assert "2 runs left out, a page not recorded: rejected.jsonl says what supplies it" in screen
     assert "--without-observations" in screen
     assert accept(*options, "--without-observations") == 0
     assert len(lines(out / "accepted.jsonl")) == 3

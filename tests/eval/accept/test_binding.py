@@ -9,47 +9,19 @@ from typing import Any
 import pytest
 
 from tests.commands import accept as accept_main
-from tests.commands import select as select_main
-from tests.eval.accept.test_accept import lines, make_run, trajectory
-from tests.eval.cases import label, said
+from tests.eval.accept.decided_runs import (
+    JUDGE,
+    SETTINGS,
+    decided,
+    judged,
+    lines,
+    make_run,
+    trajectory,
+)
+from tests.eval.cases import said
 from tests.screens import on_one_line
 from trajudge.eval.select.decision import read_decision
-from trajudge.eval.store.run_folder import write_labels, write_manifest
-from trajudge.judges.model import Judgment
-
-SETTINGS: dict[str, Any] = {
-    "judge": "simplified-axtree:gpt-4o",
-    "model": "gpt-4o-2024-11-20",
-    "endpoint": "openai",
-    "parameters": {"temperature": 0.0, "max_tokens": 512},
-    "prompt_hash": "a" * 64,
-    "options": {"representation": "axtree", "max_prompt_tokens": 16000},
-    "samples": 1,
-    "version": "0.1.0",
-    "sent": [
-        {
-            "model": "gpt-4o-2024-11-20",
-            "endpoint": "openai",
-            "parameters": {"temperature": 0.0, "max_tokens": 512},
-        }
-    ],
-}
-JUDGE = SETTINGS["judge"]
-
-
-def judged(n: int, success: bool, agent: str = "agent", benchmark: str = "webarena") -> Judgment:
-    made = said(n, success, judge=JUDGE, benchmark=benchmark)
-    return made.model_copy(update={"key": made.key.model_copy(update={"agent": agent})})
-
-
-def decided(tmp_path: Path, settings: dict[str, Any]) -> Path:
-    """A decision made on 80 labelled runs of ``agent`` on WebArena."""
-    run = make_run(tmp_path / "labelled", [], [judged(n, n % 2 == 0) for n in range(80)])
-    write_manifest(run, settings | {"data": "sample"})
-    write_labels(run, [label(n, n % 2 == 0) for n in range(80)])
-    out = tmp_path / "selection"
-    assert select_main([str(run), "--target-precision", "0.9", "--out", str(out)]) == 0
-    return out
+from trajudge.eval.store.run_folder import write_manifest
 
 
 def new_run(tmp_path: Path, settings: dict[str, Any], agents: tuple[str, ...] = ("agent",)) -> Path:
@@ -80,7 +52,6 @@ def test_a_decision_records_judge_agents_and_benchmarks(tmp_path: Path) -> None:
     assert accept(tmp_path / "selection", new_run(tmp_path, SETTINGS)) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -129,7 +100,6 @@ def test_another_configuration_under_the_same_name_is_refused_by_what_differs(
     assert not (run / "accepted" / "accepted.jsonl").exists()
 
 
-@pytest.mark.slow
 def test_a_run_of_another_judge_is_said_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,7 +141,7 @@ def test_another_agent_is_warned_of_and_can_be_refused(
     assert accept(decision, run) == 0
     told = capsys.readouterr().out
     told = on_one_line(told)
-    assert "not made on: stranger (1)" in told
+    assert "not made on stranger (1)" in told
     summary = json.loads((run / "accepted" / "acceptance.json").read_text())
     [warning] = [warning for warning in summary["cautions"] if "stranger (1)" in warning]
     assert "--recertify" in warning

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,15 +11,26 @@ import numpy as np
 import pytest
 
 from tests.commands import accept
-from tests.eval.accept.test_accept import lines, make_run, trajectory
-from tests.eval.accept.test_binding import SETTINGS, decided, judged
+from tests.eval.accept.decided_runs import (
+    SETTINGS,
+    decided,
+    lines,
+    new_runs,
+)
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes, one_sentence
-from trajudge.annotations import store
+from trajudge.annotations import open_labels, store
 from trajudge.annotations.model import Label
-from trajudge.eval.accept.recertify import labels_to_plan, largest_wealth, lower_limit, wealth
+from trajudge.eval.accept.recertify import (
+    certified_target,
+    check,
+    labels_to_plan,
+    largest_wealth,
+    lower_limit,
+    read_sample,
+    wealth,
+)
 from trajudge.eval.select.decision import read_decision
-from trajudge.eval.store.run_folder import write_manifest
 from trajudge.trajectories.model import TrajectoryKey
 
 
@@ -74,28 +86,12 @@ def test_as_many_labels_as_planned_decide_with_the_power_planned_for() -> None:
     assert labels_to_plan(0.8, 0.8, 0.05, np.random.default_rng(4)) is None
 
 
-def strangers(folder: Path, tasks: int) -> Path:
-    """Runs of ``stranger``, one or two a task, that the judge said were successful."""
-    made, judgments = [], []
-    for n in range(tasks):
-        for attempt in range(1 + n % 2):
-            run = trajectory(n)
-            key = run.key.model_copy(update={"agent": "stranger", "attempt": attempt})
-            made.append(run.model_copy(update={"key": key}))
-            said = judged(n, True, "stranger")
-            judgments.append(said.model_copy(update={"key": key}))
-    make_run(folder, made, judgments)
-    data = json.loads((folder / "manifest.json").read_text())["data"]
-    write_manifest(folder, SETTINGS | {"data": data})
-    return folder
-
-
 @pytest.fixture(scope="module")
 def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a ``selection`` for ``agent``, ``new`` runs of ``stranger``, one or two of each
     of 120 tasks, and what the selection ``accepted`` of them. No command writes into these."""
     folder = tmp_path_factory.mktemp("accepted")
-    decision, runs = decided(folder, SETTINGS), strangers(folder / "new", 120)
+    decision, runs = decided(folder, SETTINGS), new_runs(folder / "new", 120)
     words = ["--decision", str(decision), "--run", str(runs), "--out", str(folder / "accepted")]
     assert accept(words) == 0
     return folder
@@ -125,7 +121,6 @@ def write_labels(file: Path, labels: dict[TrajectoryKey, bool | None]) -> str:
     return f"trajudge:{file}"
 
 
-@pytest.mark.slow
 def test_a_sample_has_one_run_of_a_task_with_its_probability_and_weight(
     accepted: Path, tmp_path: Path
 ) -> None:
@@ -165,11 +160,11 @@ def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_ag
     capsys.readouterr()
     assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
-    assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("undecided")
+    assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("Undecided")
     assert not (out / "decision.json").exists()
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys, True))
     assert accept(["--recertify", str(out), "--annotations", spec]) == 0
-    assert "certified" in capsys.readouterr().out
+    assert "Certified" in capsys.readouterr().out
     made = read_decision(out)
     assert made.binding is not None
     assert made.recertified is not None
@@ -201,8 +196,8 @@ def test_an_agent_that_misses_the_target_leaves_no_choice(
     spec = write_labels(tmp_path / "labels.jsonl", labels)
     assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
-    assert "below the target" in printed
-    assert "nothing was bet on 1 unsure label" in printed
+    assert "Below the target" in printed
+    assert "Nothing was bet on 1 unsure label" in printed
     words = ["--decision", str(out), "--run", str(accepted / "new"), "--out", str(tmp_path / "no")]
     assert accept(words) == 2
     assert "no judge qualified" in capsys.readouterr().err
@@ -230,3 +225,39 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     assert accept(words) == 2
     one_sentence(capsys, sentence)
+
+
+def test_a_sample_that_is_too_small_says_so_before_a_run_is_labelled() -> None:
+    """The target that it names is certified by that many labels in four of five worlds that this
+    test draws itself; one of a percent more is not."""
+    reached = certified_target(60, 0.95, 0.05, seed=3)
+    assert reached is not None
+    drawn = np.random.default_rng(99).random((4000, 60)) < 0.95
+
+    def share(target: float) -> float:
+        best = [largest_wealth(row, np.ones(60), target) >= 20 for row in drawn]
+        return float(np.mean(best))
+
+    assert share(reached) >= 0.78
+    assert share(reached + 0.02) < 0.8
+
+
+def test_undecided_labels_say_how_many_more_and_what_they_show_already(
+    accepted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, keys = sampled(accepted, tmp_path, "--size", "100")
+    spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[:12], True))
+    capsys.readouterr()
+    assert accept(["--recertify", str(out), "--annotations", spec]) == 1
+    told = on_one_line(capsys.readouterr().out)
+    made = read_sample(out)
+    result = check(made, dict(open_labels(spec)))
+    assert f"A target of {int(100 * result.low)} % is shown by these labels already." in told
+    match = re.search(r"About (\d+) more labels? would decide it", told)
+    assert match is not None
+    more = int(match[1])
+    # All labels are right: so many right ones in a row decide, one fewer does not.
+    weights = np.resize([run.weight for run in made.runs], 12 + more)
+    target = made.decision.plan.target.rate
+    assert largest_wealth(np.ones(12 + more), weights, target) >= 20
+    assert largest_wealth(np.ones(11 + more), weights[:-1], target) < 20

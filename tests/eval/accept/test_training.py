@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.eval.accept.test_accept import accept, lines, make_run
+from tests.eval.accept.decided_runs import accept, lines, make_run
 from tests.eval.cases import key, said
+from tests.screens import on_one_line
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.accept.training import JudgedRun, choose_runs
@@ -331,6 +332,20 @@ def test_held_out_tasks_are_not_learned(pairs: Path, tmp_path: Path) -> None:
     assert {row["trajudge"]["task_id"] for row in rows(folder)} == {key(0).task_id}
     counts = json.loads((tmp_path / "out" / "acceptance.json").read_text())["counts"]
     assert counts["held-out task"] == 4
+
+
+def test_held_out_tasks_that_match_no_run_are_named(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = tmp_path / "tasks.txt"
+    tasks.write_text(f"{key(1).task_id}\nwebarena.typo\nother/{key(2).task_id}\n")
+    export(pairs, "trl-kto", tmp_path / "out", "--held-out", tasks)
+    told = on_one_line(capsys.readouterr().out)
+    names = f"webarena.typo, other/{key(2).task_id}"
+    assert f"2 of 3 held-out tasks match no run: {names}" in told
+    tasks.write_text(f"{key(1).task_id}\n")
+    export(pairs, "trl-kto", tmp_path / "all", "--held-out", tasks)
+    assert "match no run" not in capsys.readouterr().out
 
 
 def test_the_same_input_gives_the_same_bytes(pairs: Path, tmp_path: Path) -> None:

@@ -53,7 +53,6 @@ def explained(run: Path, server: LlmServer, *words: str) -> list[dict[str, Any]]
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-@pytest.mark.slow
 def test_the_model_is_asked_once_a_case_and_what_it_says_is_written(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,7 +83,6 @@ def test_the_model_is_asked_once_a_case_and_what_it_says_is_written(
         assert server.stats.requests == len(cases)  # the second time from the cache
 
 
-@pytest.mark.slow
 def test_trouble_on_the_way_is_overcome(run: Path) -> None:
     with LlmServer(text=kind_of, script=at({0: "429", 1: "500", 2: "drop"})) as server:
         cases = explained(run, server)
@@ -92,7 +90,6 @@ def test_trouble_on_the_way_is_overcome(run: Path) -> None:
         assert {case["explanation"]["kind"] for case in cases} <= set(KINDS.values())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["content-filter", "content-policy", "overflow", "refusal"])
 def test_a_case_that_the_model_does_not_answer_is_left_open_and_the_others_are_sorted(
     run: Path, fault: str, capsys: pytest.CaptureFixture[str]
@@ -109,7 +106,6 @@ def test_a_case_that_the_model_does_not_answer_is_left_open_and_the_others_are_s
     assert f"warning: 1 of {len(cases)} wrong verdicts not sorted, for one: " in shown.err
 
 
-@pytest.mark.slow
 def test_a_reply_of_no_known_kind_is_left_open(run: Path) -> None:
     with LlmServer(text="It was <kind>bad luck</kind>.") as server:
         cases = explained(run, server)
@@ -117,7 +113,6 @@ def test_a_reply_of_no_known_kind_is_left_open(run: Path) -> None:
     assert all("bad luck" in case["explanation"]["reason"] for case in cases)
 
 
-@pytest.mark.slow
 def test_a_refused_key_is_one_sentence_and_the_wrong_verdicts_are_kept(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

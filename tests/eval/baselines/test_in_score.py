@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.commands import score as main
-from tests.eval.test_score import make_run
+from tests.eval.runs_to_score import make_run
 from tests.screens import on_one_line, one_screen
 from trajudge.eval.judge import main as judge
-from trajudge.eval.reporting.sentences import DOES_NOT_READ
+from trajudge.eval.reporting.sentences import NO_BETTER
 
 SPOKEN = re.compile(r"^\d+\. send_msg_to_user\((.*?)\)\. Reasoning: ", re.DOTALL | re.MULTILINE)
 DENIALS = ("not", "n't", "n’t", "unable", "impossible", "unfortunately", "sorry", "no ", "error")
@@ -36,7 +36,7 @@ def test_baselines_stand_beside_the_judge_on_one_screen(
     lines = one_screen(text, width)
     for name in NAMES[1:]:  # there is no room for the one that accepts nothing
         assert any(f"  {name}  " in line for line in lines), name
-    assert DOES_NOT_READ in on_one_line(text)
+    assert NO_BETTER in on_one_line(text)
 
 
 @pytest.mark.slow

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.batch_server import PRICES, BatchServer
-from tests.eval.batches.test_files import run_file
-from tests.eval.batches.test_rounds import JUDGMENTS, OPTIONS, judge
-from tests.eval.test_unattributed_cost import shown_cost
+from tests.eval.batches.batch_runs import JUDGMENTS, OPTIONS, judge, run_file
+from tests.eval.unattributed import shown_cost
 from tests.screens import on_one_line
 from trajudge.eval.cli import main
 from trajudge.eval.runs.batches import BatchSession
@@ -119,6 +118,7 @@ def test_what_a_retry_reserves_comes_on_top_of_what_its_requests_have_cost(
 ) -> None:
     """Other runs of the same command have so much less of --max-cost."""
     words = [*prices, "--batch-files", "files", "--max-cost", "5", "--max-failures", "100%"]
+    words += ["--repair", "0"]
     with BatchServer() as server:
         assert judge(server, "batch", *words) == 130
         (path,) = Path("files").glob("*.in.jsonl")

@@ -9,8 +9,7 @@ import orjson
 import pytest
 
 from tests.batch_server import BatchServer
-from tests.eval.batches.test_files import run_file
-from tests.eval.batches.test_rounds import judge, live
+from tests.eval.batches.batch_runs import judge, live, run_file
 from trajudge.judges.batch.openai import output_of
 
 pytestmark = pytest.mark.usefixtures("own_folder")

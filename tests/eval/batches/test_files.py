@@ -11,27 +11,11 @@ import orjson
 import pytest
 
 from tests.batch_server import BatchServer
-from tests.eval.batches.test_rounds import JUDGMENTS, judge, live
-from tests.llm_replies import Incoming, answer, verdict_text
+from tests.eval.batches.batch_runs import JUDGMENTS, judge, live, run_file
 from trajudge.eval.cli import main
 from trajudge.judges.batch.openai import output_of
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-
-def run_file(path: Path, text: str, *, is_verdict: bool = True) -> None:
-    """Answer every line as ``vllm run-batch`` does: its output is in the order of the input."""
-    lines = []
-    for line in path.read_bytes().splitlines():
-        asked = orjson.loads(line)
-        assert (asked["method"], asked["url"]) == ("POST", "/v1/chat/completions")
-        incoming = Incoming(0, "openai", "", {}, orjson.dumps(asked["body"]))
-        verdict = verdict_text(incoming.prompt) if is_verdict else ""
-        body = orjson.loads(answer(incoming, verdict + text).body)
-        response = {"status_code": 200, "request_id": "vllm-batch-1", "body": body}
-        name = {"id": "vllm-1", "custom_id": asked["custom_id"]}
-        lines.append(orjson.dumps({**name, "response": response, "error": None}))
-    output_of(str(path)).write_bytes(b"\n".join(lines) + b"\n")
 
 
 def test_files_are_written_and_read_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,6 +43,7 @@ def test_what_replies_that_were_replaced_cost_is_told_beside_the_judgments(
     """The bill is what the output files say was used."""
     Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 1000.0\n')
     words = ["--batch-files", "files", "--prices", "prices.toml", "--max-failures", "100%"]
+    words += ["--repair", "0"]
     bills = []
     with BatchServer() as server:
         for retry, text in (

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.batch_server import PRICES, BatchServer
-from tests.eval.batches.test_rounds import JUDGMENTS, OPTIONS, judge, live
+from tests.eval.batches.batch_runs import JUDGMENTS, OPTIONS, judge, live
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge_main
 
@@ -38,7 +38,6 @@ def test_azure_has_paths_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path("batch/judgments.jsonl").read_bytes() == Path("live/judgments.jsonl").read_bytes()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt-4o", "claude-sonnet-4-5"])
 def test_a_cancelled_batch_keeps_what_was_answered(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -96,7 +95,6 @@ def test_no_more_tokens_are_enqueued_than_the_account_may(told: bool) -> None:
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
 
 
-@pytest.mark.slow
 def test_a_batch_is_never_dearer_than_its_limit(capsys: pytest.CaptureFixture[str]) -> None:
     """What does not fit is left; with more money the same command goes on to the same bytes."""
     Path("prices.toml").write_text(PRICES.format(model="gpt-4o"))

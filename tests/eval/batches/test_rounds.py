@@ -9,31 +9,12 @@ import orjson
 import pytest
 
 from tests.batch_server import BatchServer
-from tests.command_words import instead
+from tests.eval.batches.batch_runs import JUDGMENTS, judge, live
 from tests.screens import on_one_line
-from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.batch.ledger import Ledger
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-OPTIONS = "lines=50000,bytes=200000000,poll=0.05,grace=0.5"
-JUDGMENTS = 8
-
-
-def judge(server: BatchServer, out: str, *words: str, name: str = "gpt-4o") -> int:
-    root = server.url if name.startswith("claude") else f"{server.url}/v1"
-    cache = ("--cache", f"{out}.sqlite")
-    data = ("--data", "sample", "--limit", str(JUDGMENTS), "--model", name, "--base-url", root)
-    batch = ("--batch-options", OPTIONS) if any("--batch" in word for word in words) else ()
-    return main(instead([*data, "--out", out, *batch, *cache], ["--yes", *words]))
-
-
-def live(server: BatchServer, *words: str, name: str = "gpt-4o") -> bytes:
-    root = server.url if name.startswith("claude") else f"{server.url}/v1"
-    data = ("--data", "sample", "--limit", str(JUDGMENTS), "--model", name, "--base-url", root)
-    assert main([*data, "--out", "live", "--yes", "--cache", "live.sqlite", *words]) == 0
-    return Path("live/judgments.jsonl").read_bytes()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.eval.test_full_disk import no_file_beyond
+from tests.eval.full_disk import no_file_beyond
 from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, JudgmentJournal, judgment_line
 from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.model import Call, Judgment, Status, Usage
@@ -41,7 +41,6 @@ def written(folder: Path, numbers: list[int], seconds: float = 0.0) -> bytes:
     return (folder / JUDGMENTS).read_bytes()
 
 
-@pytest.mark.slow
 @given(st.permutations(range(6)))
 def test_the_order_of_arrival_and_the_clock_leave_no_trace(
     tmp_path_factory: pytest.TempPathFactory, arrival: list[int]

@@ -84,7 +84,13 @@ def judgments(votes: Floats) -> list[Judgment]:
     ]
 
 
-@pytest.mark.parametrize("strategy", ["stratified", "disagreement", "ppi", "audit"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "stratified",
+        *(pytest.param(s, marks=pytest.mark.slow) for s in ("disagreement", "ppi", "audit")),
+    ],
+)
 def test_the_rates_of_a_draw_are_those_of_the_whole(strategy: Strategy) -> None:
     rng = np.random.default_rng(5)
     gaps: list[list[float]] = []

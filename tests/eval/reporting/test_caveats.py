@@ -42,8 +42,8 @@ def test_a_label_that_the_labels_do_not_hold_is_not_spoken_of() -> None:
     for text in (summary(scored, width=100), "\n".join(notes(scored)), plain(scored)):
         assert not re.search("side effect|repetition|unsure", text.lower())
     half = labels | {key(n): label(n, True, side_effect=n == 0) for n in range(20)}
-    assert "only 1 positive label (side effect" in " ".join(
-        warnings_of(score(judgments, half, rewards={}))
+    assert warnings_of(score(judgments, half, rewards={}))[0] == (
+        "warning: few positive labels (side effect 1): estimates are unreliable"
     )
 
 
@@ -51,9 +51,7 @@ def test_precision_on_one_task_says_why_it_has_no_interval() -> None:
     labels = {key(n): label(n, True) for n in range(4)}
     judgments = [said(n, n == 0) for n in range(4)]
     text = " ".join(summary(score(judgments, labels, rewards={}), width=100).split())
-    assert (
-        "precision without an interval (success, WebArena): it counts runs of one task only"
-    ) in text
+    assert "precision without an interval: judge: it counts runs of one task only" in text
 
 
 def test_what_failed_of_many_judges_is_one_warning() -> None:
@@ -94,7 +92,34 @@ def test_a_precision_without_an_interval_is_named_with_whose_it_is() -> None:
     labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
     choosy = [said(n, n == 2, judge="choosy") for n in range(12)]
     wide = [said(n, n < 8, judge="wide") for n in range(12)]
-    shown = warnings_of(score([*choosy, *wide], labels, rewards={}))
-    assert any("an interval (success; choosy on WebArena" in line for line in shown), shown
-    shown = warnings_of(score(choosy, labels, rewards={}))
-    assert any("an interval (success, WebArena" in line for line in shown), shown
+    line = "warning: precision without an interval: choosy: it counts runs of one task only"
+    assert line in warnings_of(score([*choosy, *wide], labels, rewards={}))
+    assert not any("wide" in one for one in warnings_of(score(wide, labels, rewards={})))
+
+
+@pytest.mark.parametrize(("positives", "is_few"), [(19, True), (20, False)])
+def test_fewer_than_twenty_positive_labels_are_few(positives: int, is_few: bool) -> None:
+    labels = {key(n): label(n, n < positives) for n in range(40)}
+    lines = warnings_of(score([said(n, n < 30) for n in range(40)], labels, rewards={}))
+    few = "warning: few positive labels (success 19): estimates are unreliable"
+    assert (few in lines) == is_few
+
+
+def test_warnings_of_one_kind_are_one_line() -> None:
+    """Three labels with few positives were three warnings, and each benchmark named in each."""
+    labels = {
+        key(n, b): label(n, n % 2 == 0, side_effect=n == 1, repetition=n > 3, benchmark=b)
+        for b in ("webarena", "workarena")
+        for n in range(6)
+    }
+    judgments = [
+        said(n, n < 4, side_effect=n < 2, repetition=n > 2, benchmark=b)
+        for b in ("webarena", "workarena")
+        for n in range(6)
+    ]
+    lines = warnings_of(score(judgments, labels, rewards={}))
+    assert lines[0] == (
+        "warning: few positive labels (success 6, side effect 2, repetition 4): estimates are "
+        "unreliable"
+    )
+    assert sum("few positive" in line for line in lines) == 1

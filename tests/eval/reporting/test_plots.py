@@ -17,7 +17,6 @@ from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 
 
-@pytest.mark.slow
 def test_a_precision_without_an_interval_is_drawn_as_a_point() -> None:
     figure = pytest.importorskip("matplotlib.figure")
     labels = {key(n): label(n, success=n % 2 == 0) for n in range(12)}

@@ -11,7 +11,7 @@ import pytest
 
 from tests.eval.cases import key, label, said
 from tests.eval.judge_command import model, run
-from tests.eval.test_max_cost import PRICES, Till
+from tests.eval.till import PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from trajudge.eval.cli import main
@@ -34,7 +34,7 @@ def server() -> Iterator[LlmServer]:
 
 
 def first(shown: str) -> str:
-    return on_one_line(shown).partition(" Success: ")[0]
+    return re.split(r" (?:Of the runs|Of \d+ runs|First of \d) ", on_one_line(shown))[0]
 
 
 def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
@@ -65,14 +65,14 @@ def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
     assert f"note: {cut_run}: the decision is on these\n" in capsys.readouterr().err
     assert main(["audit", "run", "--out", "audit"]) == 0
     told = on_one_line(capsys.readouterr().out)
-    assert told.startswith("the official reward against the experts on ")
-    assert f" trajectories; {cut_run} Precision " in told
+    assert told.startswith("The official reward passes ")
+    assert f"%); {cut_run} It denies " in told
     assert main(["audit", "run", "--out", "audit", "--full"]) == 0
     assert f"warning: {cut_run}" in on_one_line(capsys.readouterr().out)
     accept = ["accept", "--run", "run", "--judge", "simplified-axtree:gpt-4o", "--threshold", "1"]
     main([*accept, "--out", "accepted"])
     accepted = capsys.readouterr()
-    assert f" accepted of 130 trajectories; {cut_run} " in on_one_line(accepted.out)
+    assert f" no decision says it; {cut_run} rejected because " in on_one_line(accepted.out)
     assert "not finished" not in accepted.err
     cut = [{"judge": "simplified-axtree:gpt-4o", "judged": made, "due": 20}]
     assert json.loads(Path("run/results.json").read_text())["unfinished"] == cut

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_inputs import tree
+from tests.eval.inputs import tree
 from tests.proxy.site import open_site
 from tests.screens import one_screen
 from trajudge.eval.cli import main
@@ -64,7 +64,6 @@ def words(folder: Path, *more: str) -> list[str]:
     return ["proxy", "results", *arms, *outcomes, *more]
 
 
-@pytest.mark.slow
 def test_any_agents_runs_are_compared(
     folders: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.eval.resilience.fault_runs import BUSY, TASKS, fired, run
 from trajudge.eval.resilience.reading import (
     ExperimentArm,
     FaultExperiment,
     FaultRun,
     FaultSpan,
     MetFault,
-    PairKey,
 )
 from trajudge.eval.resilience.results import (
     ArmMeasures,
@@ -28,32 +28,6 @@ from trajudge.eval.resilience.results import (
     retention,
 )
 from trajudge.eval.resilience.tables import all_tables, screen
-
-TASKS = [f"t{number}" for number in range(36)]
-BUSY = FaultSpan("busy", "status", "random(1)")
-
-
-def run(
-    task: str, success: bool | None, *met: MetFault, agent: str = "a", **more: float
-) -> FaultRun:
-    figures = {"steps": 5, "tokens": 100, "dollars": 0.01, "seconds": 4.0} | more
-    return FaultRun(
-        key=PairKey(task, agent, 0),
-        success=success,
-        side_effect=False,
-        steps=int(figures["steps"]),
-        page_loads=3,
-        model_calls=2,
-        tokens=int(figures["tokens"]),
-        dollars=figures["dollars"],
-        seconds=figures["seconds"],
-        latency={"model": 1.0, "site": 1.0, "injected": 0.0, "proxy": 0.0, "agent": 2.0},
-        faults=met,
-    )
-
-
-def fired(recovered: int = 1, means: str = "reloaded", times: int = 1) -> MetFault:
-    return MetFault("busy", times, times, recovered, (means,) * times)
 
 
 def simulated(rng: np.random.Generator, harm: float, agents: int) -> tuple[np.ndarray, ...]:

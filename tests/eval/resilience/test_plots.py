@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.eval.resilience.test_measures import BUSY, TASKS, fired, run
+from tests.eval.resilience.fault_runs import BUSY, TASKS, fired, run
 from trajudge.eval.resilience.reading import ExperimentArm, FaultPair
 from trajudge.eval.resilience.results import arm_measures, draw_retention
 

@@ -92,7 +92,7 @@ def test_a_missing_config_file_is_named() -> None:
     --model => --model: expected one argument
     --mod gpt-4o => unrecognized arguments: --mod gpt-4o, did you mean '--model'? see
     --lmit=3 => unrecognized arguments: --lmit=3, did you mean '--limit'? see  trajudge judge --help
-    --colour red => unrecognized arguments: --colour red: see  trajudge judge --help
+    --sparkle red => unrecognized arguments: --sparkle red: see  trajudge judge --help
     """
 )
 def test_values_that_make_no_sense_are_one_sentence(words: list[str], sentence: str) -> None:

@@ -181,7 +181,6 @@ CASES = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(CASES, st.randoms(use_true_random=False))
 def test_results_do_not_depend_on_the_order_of_judgments(
     cases: list[tuple[int, bool, Status]], random: object

@@ -162,7 +162,7 @@ def test_judges_that_are_not_compared_have_the_same_scores() -> None:
     [
         ([said(1, True)], set()),  # one task
         ([said(3, False), said(4, False)], {"npv", "tnr", "accuracy"}),  # no positives
-        ([failed(i, Status.REFUSED) for i in range(1, 5)], {"recall", "npv", "tnr", "accuracy"}),
+        ([failed(i, Status.REFUSED) for i in range(1, 5)], set()),
     ],
     ids=["one task", "no positives", "all failed"],
 )

@@ -28,7 +28,6 @@ def agrees(ours: float | None, theirs: Callable[[], Any]) -> None:
         assert ours == pytest.approx(theirs())
 
 
-@pytest.mark.slow
 @given(PAIRS)
 def test_every_rate_is_scikit_learns(pairs: list[tuple[bool, bool]]) -> None:
     from sklearn import metrics as sk

@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.eval.scoring.published_counts import AGENTS, BENCHMARK_IDS, JUDGES, arrays, percent
 from trajudge.annotations import Labels, open_annotations, primary_labels
-from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.scoring.metrics import (
     agentrewardbench_mean,
     agentrewardbench_rates,
     count_cells,
 )
 from trajudge.eval.store.published import read_published
-
-JUDGES = ("webjudge-7b", "webjudge-gpt-4o")
-AGENTS = {
-    "Claude 3.7 Sonnet": "GenericAgent-anthropic_claude-3.7-sonnet",
-    "GPT-4o": "GenericAgent-gpt-4o-2024-11-20",
-    "Llama 3.3": "GenericAgent-meta-llama_Llama-3.3-70B-Instruct",
-    "Qwen2.5-VL": "GenericAgent-Qwen_Qwen2.5-VL-72B-Instruct",
-    "All": "all",
-}
-BENCHMARK_IDS = {name: id_ for id_, name in BENCHMARKS.items()} | {"Overall": "all"}
-
-
-def percent(rate: float) -> float:
-    """As the paper's tables show a fraction."""
-    return round(100 * rate, 1)
 
 
 def test_a_missing_judgment_leaves_recall_and_stays_in_accuracy() -> None:
@@ -53,11 +37,6 @@ def test_f1_follows_from_the_rounded_precision_and_recall() -> None:
 def test_zero_denominators_give_zero() -> None:
     assert set(agentrewardbench_rates(count_cells([], [])).values()) == {0.0}
     assert agentrewardbench_mean([]) == 0
-
-
-def arrays(folder: Path) -> dict[str, Any]:
-    results: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return results["webjudge"]  # type: ignore[no-any-return]
 
 
 def success_rows(folder: Path) -> Iterator[tuple[dict[str, str], list[int], list[int]]]:

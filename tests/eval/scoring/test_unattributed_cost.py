@@ -11,7 +11,7 @@ from tests.eval.cases import call, said
 from trajudge.eval.scoring.records import UnattributedCost
 from trajudge.eval.scoring.usage import unattributed_cost
 from trajudge.eval.store.table import PAYMENTS, CallColumns, JudgmentTable
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine.budget import Payments
 
 CAPTION, VERDICT, OTHER = "a" * 64, "b" * 64, "c" * 64
 

@@ -9,32 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import select as main
-from tests.eval.cases import key, label, said
+from tests.eval.cases import key, label
+from tests.eval.select.runs_to_select import make_run, select
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
 from trajudge.eval.select.decision import read_decision
-from trajudge.eval.store.run_folder import (
-    JUDGMENTS,
-    LABELS,
-    judgment_line,
-    write_labels,
-    write_manifest,
-)
-
-
-def make_run(folder: Path, judge: str = "good", *, wrong: int = 2, tasks: int = 120) -> Path:
-    """A judge that accepts what succeeded (every other task) and ``wrong`` failures beside."""
-    folder.mkdir()
-    judgments = [said(n, n % 2 == 0 or n < 2 * wrong, judge=judge) for n in range(tasks)]
-    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
-    write_labels(folder, [label(n, n % 2 == 0, split="test") for n in range(tasks)])
-    write_manifest(folder, {"protocol": "default"})
-    return folder
-
-
-def select(*arguments: object) -> int:
-    return main([str(argument) for argument in arguments])
+from trajudge.eval.store.run_folder import JUDGMENTS, LABELS, write_labels
 
 
 def test_a_good_judge_is_chosen_and_everything_is_written(
@@ -45,7 +25,7 @@ def test_a_good_judge_is_chosen_and_everything_is_written(
     out = tmp_path / "out"
     assert select(good, poor, "--target-precision", 0.8, "--out", out) == 0
     printed = capsys.readouterr().out
-    assert "Decision: filter with good at threshold 1." in printed
+    assert "Filter with good at threshold 1: 60 of the 62 runs" in printed
     assert f"written to {out}" in " ".join(printed.split())
     assert select(good, poor, "--target-precision", 0.8, "--out", out, "--full") == 0
     shown, written = capsys.readouterr().out, (out / "decision.txt").read_text()
@@ -138,7 +118,7 @@ def test_nobody_qualifies_gives_exit_code_one(
 ) -> None:
     poor = make_run(tmp_path / "poor", "poor", wrong=40)
     assert select(poor, "--target-precision", 0.9, "--out", tmp_path / "out") == 1
-    assert "Decision: no judge qualifies." in capsys.readouterr().out
+    assert "No judge is shown to meet the target: at least 90.0 %" in capsys.readouterr().out
 
 
 def test_panels_cascades_thresholds_and_prices_reach_the_plan(tmp_path: Path) -> None:
@@ -192,7 +172,6 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
         assert files[0].read_bytes() == files[1].read_bytes()
 
 
-@pytest.mark.slow
 def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; "
@@ -288,7 +267,6 @@ def test_the_last_of_repeated_judgments_counts_as_when_the_run_is_scored(
     assert (one.chosen, one.findings) == (two.chosen, two.findings)
 
 
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_judges_of_the_benchmark(
     arb: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -304,3 +282,15 @@ def test_the_published_judges_of_the_benchmark(
     assert found.transport is not None
     assert not found.transport.allowed
     assert "Not transferable to another benchmark" in capsys.readouterr().out
+
+
+def test_judged_runs_without_a_label_are_counted_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out = make_run(tmp_path / "run"), tmp_path / "out"
+    write_labels(run, [label(n, n % 2 == 0, split="test") for n in range(100)])
+    assert select(run, "--target-precision", 0.8, "--out", out) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "20 judged trajectories without a label: only the share accepted counts them" in printed
+    assert read_decision(out).unlabelled == 20
+    assert read_decision(out).trajectories == 100

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.eval.select.runs_to_select import stacked
 from tests.eval.select.world import evidence, plan
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.evidence import drawn_weights
@@ -16,17 +17,6 @@ from trajudge.eval.select.plan import Prices, Target
 from trajudge.eval.select.text import text
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
-
-
-def stacked(*judges: tuple[int, int, int], total: int = 400) -> tuple[list[bool], list[list[bool]]]:
-    """Each judge as (accepted true successes, accepted failures, offset into the successes); half
-    of the trajectories succeed."""
-    half = total // 2
-    success = [True] * half + [False] * half
-    accepted = [
-        [o <= i < o + tp or half <= i < half + fp for i in range(total)] for tp, fp, o in judges
-    ]
-    return success, [list(row) for row in zip(*accepted, strict=True)]
 
 
 def test_the_one_that_yields_most_among_those_that_qualify_is_chosen() -> None:
@@ -48,11 +38,11 @@ def test_several_candidates_on_the_same_labels_are_warned_of_with_their_number()
     success, accepted = stacked((60, 2, 0), (150, 10, 0), (190, 120, 0))
     several = decide(plan((1.0, 0.5), (1.0,)), evidence(success, accepted))
     warnings = [note for note in several.notes if note.startswith("warning: ")]
-    assert "3 candidates (2 families) were tried on the same 400 labelled" in warnings[0]
-    assert warnings[1].startswith("warning: previous selections on the same labels are not counted")
-    assert "\nwarning: 3 candidates" in text(several)
+    assert warnings[0].startswith("warning: earlier selections on these labels are not counted")
+    assert "the best of 3 candidates (2 families)" in warnings[1]
+    assert "\nwarning: the best of 3 candidates" in text(several)
     one = decide(plan((1.0,)), evidence(success, [row[:1] for row in accepted]))
-    assert not any("tried" in note for note in one.notes)
+    assert not any("warning" in note for note in one.notes)
 
 
 def test_dollars_decide_where_prices_are_known() -> None:
@@ -146,7 +136,6 @@ def test_the_worst_of_benchmarks_without_a_limit_has_the_lowest_rate() -> None:
     assert finding.worst == "workarena"
 
 
-@pytest.mark.slow
 def test_every_benchmark_has_to_carry_it_where_that_is_asked() -> None:
     success, accepted = stacked((180, 12, 0))
     # The second benchmark holds all the false positives beside few successes.

@@ -35,7 +35,6 @@ HARD = [
 ]
 
 
-@pytest.mark.slow
 def test_the_type_one_error_is_at_most_that_asked_for() -> None:
     cells, _ = measure(HARD, WORLDS, 0)
     noise = 3 * (ALLOWED * (1 - ALLOWED) / WORLDS) ** 0.5
@@ -44,7 +43,6 @@ def test_the_type_one_error_is_at_most_that_asked_for() -> None:
     assert max(cell.plain for cell in cells) > 0.12
 
 
-@pytest.mark.slow
 def test_power_is_higher_than_at_the_level_at_which_the_plain_test_keeps_the_same_error() -> None:
     cells, level = measure(HARD[:7], WORLDS, 1)
     assert level < 0.02

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.select.test_command import make_run, select
+from tests.eval.select.runs_to_select import make_run, select
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import write_manifest
 
@@ -77,7 +77,7 @@ def test_the_judge_that_withstands_is_chosen(
     (limits,) = (note for note in found.notes if note.startswith("limits under attack"))
     assert limits.endswith("they do not cover other attacks, or the best of several judges")
     assert limits.count("not") == 1
-    assert "under attack [at least]" in (tmp_path / "attacked" / "decision.txt").read_text()
+    assert "under attack" in (tmp_path / "attacked" / "decision.txt").read_text()
     assert "under attack" not in (out / "decision.txt").read_text()
 
 

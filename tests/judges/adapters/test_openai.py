@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.judges.adapters.every_adapter import without_litellm
 from tests.judges.adapters.requests import PICTURE, PNG, adapter_for, request
-from tests.judges.adapters.test_over_http import without_litellm
 from tests.llm_replies import Incoming, Outgoing, answer, error
 from tests.llm_server import LlmServer, at
 from trajudge.judges.adapters.base import RateHeaders

@@ -6,12 +6,12 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from typing import Any
 
 import orjson
 import pytest
 
+from tests.judges.adapters.every_adapter import every_adapter, without_litellm
 from tests.judges.adapters.faults import ERRORS
 from tests.judges.adapters.requests import adapter_for, request
 from tests.llm_replies import Incoming, Outgoing, answer
@@ -22,12 +22,7 @@ from trajudge.judges.model import Reply, Usage
 
 pytestmark = pytest.mark.anyio
 
-without_litellm = pytest.mark.skipif(
-    find_spec("litellm") is None, reason="litellm is not installed (the extra of that name)"
-)
-ADAPTERS = ["openai", "http", "anthropic", pytest.param("litellm", marks=without_litellm)]
 AIOHTTP = ["openai", "http", "anthropic"]
-every_adapter = pytest.mark.parametrize("name", ADAPTERS)
 
 
 @asynccontextmanager

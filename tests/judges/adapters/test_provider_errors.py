@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.judges.adapters.every_adapter import every_adapter
 from tests.judges.adapters.requests import adapter_for, request
-from tests.judges.adapters.test_over_http import every_adapter
 from tests.llm_replies import Incoming, Outgoing
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters import errors

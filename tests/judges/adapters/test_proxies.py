@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.judges.adapters.every_adapter import every_adapter
 from tests.judges.adapters.requests import MODELS, request
-from tests.judges.adapters.test_over_http import every_adapter
 from tests.llm_replies import Outgoing
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters import errors

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.judges.engine.parts import Scripted, engine, request, run
-from trajudge.judges.engine import Budget, BudgetSpent, Payments
+from trajudge.judges.engine.budget import Budget, BudgetSpent, Payments
 from trajudge.judges.model import Usage
 from trajudge.util.errors import UserError
 

@@ -20,7 +20,11 @@ from trajudge.judges.adapters.errors import (
     Forbidden,
     Refused,
 )
-from trajudge.judges.engine import Budget, Cache, Engine, Limiter, Retry
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import Engine
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.model import Message, Reply, Request, Text
 from trajudge.util.errors import UserError
 

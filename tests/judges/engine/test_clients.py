@@ -8,13 +8,9 @@ import pytest
 
 from tests.judges.engine.parts import Scripted, echo, engine, run
 from trajudge.judges.adapters.errors import ContextOverflow, Overloaded
-from trajudge.judges.engine import (
-    Budget,
-    Cache,
-    DryRunClient,
-    EngineClient,
-    ModelRoute,
-)
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import DryRunClient, EngineClient, ModelRoute
 from trajudge.judges.model import Message, Model, Reply, Request, Text, Usage
 
 MESSAGES = [Message(role="user", parts=(Text(text="Did it succeed?"),))]

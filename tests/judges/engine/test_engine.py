@@ -14,7 +14,9 @@ import pytest
 from tests.judges.engine.parts import Scripted, ask_all, echo, engine, request, run
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import RateHeaders
-from trajudge.judges.engine import Budget, Cache, Limiter
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.limits import Limiter
 from trajudge.judges.model import Reply, Request, Usage
 from trajudge.util.errors import UserError
 
@@ -213,7 +215,7 @@ def test_stop_lets_what_is_in_flight_finish(path: Path) -> None:
 ASKER = """
 import asyncio, sys
 from pathlib import Path
-from trajudge.judges.engine import Limiter
+from trajudge.judges.engine.limits import Limiter
 from tests.judges.engine.parts import Scripted, engine, request
 
 async def main():

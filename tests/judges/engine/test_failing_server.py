@@ -8,7 +8,7 @@ import pytest
 
 from tests.judges.engine.parts import Scripted, echo, engine, now, request, run, text_of
 from trajudge.judges.adapters.errors import CallFailed, ServerFailed
-from trajudge.judges.engine import Limiter
+from trajudge.judges.engine.limits import Limiter
 from trajudge.judges.model import Reply, Request
 from trajudge.util.errors import UserError
 

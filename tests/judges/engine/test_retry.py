@@ -13,7 +13,7 @@ from trajudge.judges.adapters.errors import (
     Overloaded,
     RateLimited,
 )
-from trajudge.judges.engine import Retry
+from trajudge.judges.engine.retry import Retry
 
 
 class Failing:

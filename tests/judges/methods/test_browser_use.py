@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.judges.http_judging import judged_over_http
+from tests.judges.methods.replies import BROWSER_USE, JUDGEMENT
 from tests.judges.runs import StagedAsk, mug_run, pictures, seen_run, texts
 from tests.llm_server import LlmServer, at
 from trajudge.judges.methods.browser_use import BrowserUse, BrowserUseOptions
@@ -17,28 +18,19 @@ from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Observation, Step, Trajectory
 from trajudge.util.errors import UserError
 
-JUDGEMENT = {
-    "reasoning": "The cart was never opened.",
-    "verdict": False,
-    "failure_reason": "A captcha stopped the agent.",
-    "impossible_task": False,
-    "reached_captcha": True,
-}
-REPLY = json.dumps(JUDGEMENT)
-
 
 def browser_use(**options: object) -> BrowserUse:
     return BrowserUse(BrowserUseOptions.model_validate(options))
 
 
 def shown(run: Trajectory, **options: object) -> StagedAsk:
-    ask = StagedAsk(verdict=REPLY)
+    ask = StagedAsk(verdict=BROWSER_USE)
     asyncio.run(browser_use(**options)(run, ask))
     return ask
 
 
 def test_the_judgement_is_the_verdict_with_its_flags_and_reason(tmp_path: Path) -> None:
-    with LlmServer(text=REPLY) as server:
+    with LlmServer(text=BROWSER_USE) as server:
         judgment = judged_over_http(server, browser_use(), seen_run(), tmp_path)
         [asked] = server.seen
     assert (judgment.status, judgment.success, judgment.score) == ("ok", False, None)
@@ -170,7 +162,7 @@ def test_task_steps_and_answer_are_each_cut_from_the_beginning() -> None:
 
 def test_what_does_not_fit_is_cut_until_the_model_takes_it(tmp_path: Path) -> None:
     run = seen_run(4, goal="Buy the mug. " * 4_000, answer="Done. " * 4_000)
-    with LlmServer(text=REPLY, script=at({0: "overflow"})) as server:
+    with LlmServer(text=BROWSER_USE, script=at({0: "overflow"})) as server:
         judge = browser_use(max_prompt_tokens=14_000)
         judgment = judged_over_http(server, judge, run, tmp_path)
         sizes = [len(asked.prompt) for asked in server.seen]

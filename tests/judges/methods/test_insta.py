@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.judges.http_judging import judged_over_http
+from tests.judges.methods.replies import INSTA, SCORES
 from tests.judges.runs import StagedAsk, mug_run, seen_run, texts
 from tests.llm_server import LlmServer, always, at
 from trajudge.judges.methods.insta import Insta, InstaOptions
@@ -16,8 +17,6 @@ from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.tokens import count_tokens
 
-SCORES = '{"success": 0.8, "efficiency": 0.4, "self_correction": 1}'
-REPLY = f"It searched and bought.\n```json\n{SCORES}\n```"
 LONG_PAGE = "[1] button 'x'\n" * 4_000
 
 
@@ -26,7 +25,7 @@ def insta(**options: object) -> Insta:
 
 
 def test_gives_three_scores_and_a_verdict_by_the_threshold(tmp_path: Path) -> None:
-    with LlmServer(text=REPLY) as server:
+    with LlmServer(text=INSTA) as server:
         judgment = judged_over_http(server, insta(), seen_run(), tmp_path)
         strict = judged_over_http(server, insta(threshold=0.9), seen_run(), tmp_path)
         assert server.stats.requests == 1
@@ -62,13 +61,13 @@ def test_a_score_that_is_missing_or_none_is_unparsable(tmp_path: Path, reply: st
     [("refusal", "refused"), ("500", "provider_error"), ("empty-length", "truncated")],
 )
 def test_trouble_has_its_own_status(tmp_path: Path, fault: str, status: str) -> None:
-    with LlmServer(text=REPLY, script=always(fault)) as server:
+    with LlmServer(text=INSTA, script=always(fault)) as server:
         judgment = judged_over_http(server, insta(), seen_run(), tmp_path)
     assert judgment.status == status
 
 
 def test_only_the_end_of_the_run_is_shown_each_page_before_its_action() -> None:
-    ask = StagedAsk(verdict=REPLY)
+    ask = StagedAsk(verdict=INSTA)
     asyncio.run(insta(observations=2, actions=3)(_acting(6), ask))
     [prompt] = texts(ask.asked[0].messages)[1:]
     steps = re.findall(r'<step number="(\d)">\n(.*?)</step>', prompt, re.DOTALL)
@@ -79,7 +78,7 @@ def test_only_the_end_of_the_run_is_shown_each_page_before_its_action() -> None:
 
 
 def test_by_default_five_pages_and_five_actions_as_in_the_source() -> None:
-    ask = StagedAsk(verdict=REPLY)
+    ask = StagedAsk(verdict=INSTA)
     asyncio.run(insta()(_acting(9), ask))
     prompt = texts(ask.asked[0].messages)[1]
     assert (prompt.count("<page>"), prompt.count("<action>")) == (5, 5)
@@ -87,7 +86,7 @@ def test_by_default_five_pages_and_five_actions_as_in_the_source() -> None:
 
 def test_a_page_is_shown_from_its_beginning_up_to_its_share(tmp_path: Path) -> None:
     run = _with_long_pages(seen_run(3))
-    ask = StagedAsk(verdict=REPLY)
+    ask = StagedAsk(verdict=INSTA)
     asyncio.run(insta()(run, ask))
     [asked] = ask.asked
     pages = re.findall(r"<page>\n(.*?)\n</page>", texts(asked.messages)[1], re.DOTALL)
@@ -102,7 +101,7 @@ def test_a_page_is_shown_from_its_beginning_up_to_its_share(tmp_path: Path) -> N
 
 def test_a_page_that_is_too_long_is_cut_and_a_refused_prompt_gets_shorter(tmp_path: Path) -> None:
     run = _with_long_pages(seen_run(4))
-    with LlmServer(text=REPLY, script=at({0: "overflow"})) as server:
+    with LlmServer(text=INSTA, script=at({0: "overflow"})) as server:
         judgment = judged_over_http(server, insta(max_prompt_tokens=6_000), run, tmp_path)
         sizes = [len(incoming.prompt) for incoming in server.seen]
     assert judgment.status == "ok"

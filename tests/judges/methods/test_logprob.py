@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.http_judging import judged_over_http
+from tests.judges.methods.replies import logprobs
 from tests.judges.runs import seen_run
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer, always
@@ -18,20 +19,6 @@ from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.methods.logprob import Logprob, LogprobOptions, probability_of_yes
 from trajudge.judges.model import Reply
 from trajudge.judges.replies import ParseFailure
-
-
-def logprobs(*tokens: tuple[str, dict[str, float]]) -> dict[str, Any]:
-    """Tokens as OpenAI gives them: each with the probabilities of its alternatives."""
-    return {
-        "content": [
-            {
-                "token": token,
-                "logprob": log(offered.get(token, 0.5)),
-                "top_logprobs": [{"token": t, "logprob": log(p)} for t, p in offered.items()],
-            }
-            for token, offered in tokens
-        ]
-    }
 
 
 def serving(text: str, given: Any) -> LlmServer:
@@ -80,11 +67,17 @@ def test_a_provider_without_logprobs_is_said_in_one_sentence(tmp_path: Path) -> 
     assert judgment.success is None
 
 
-def test_another_word_is_unparsable(tmp_path: Path) -> None:
-    with serving("Perhaps", logprobs(("Perhaps", {"Perhaps": 0.9, "Yes": 0.1}))) as server:
+def test_another_word_was_sampled(tmp_path: Path) -> None:
+    """The alternatives of its place count, and a place that offers neither is unparsable."""
+    offered = {"Perhaps": 0.6, "Yes": 0.1, "No": 0.3}
+    with serving("Perhaps", logprobs(("Perhaps", offered))) as server:
         judgment = judged_over_http(server, judge(), seen_run(), tmp_path)
+    assert judgment.score == pytest.approx(0.25)
+    assert judgment.success is False
+    with serving("Perhaps", logprobs(("Perhaps", {"Perhaps": 0.9, "Maybe": 0.1}))) as server:
+        judgment = judged_over_http(server, judge(), seen_run(task="2"), tmp_path)
     assert judgment.status == "unparsable"
-    assert "neither Yes nor No" in judgment.detail
+    assert judgment.detail.endswith("neither Yes nor No, and offered neither")
 
 
 @pytest.mark.parametrize(("fault", "status"), [("refusal", "refused"), ("500", "provider_error")])

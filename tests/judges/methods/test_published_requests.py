@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.judges.adapters.every_adapter import without_litellm
 from tests.judges.adapters.requests import adapter_for
-from tests.judges.adapters.test_over_http import without_litellm
 from tests.llm_server import LlmServer
 from trajudge.judges.methods.simplified import PaperPrompt
 from trajudge.judges.model import Request

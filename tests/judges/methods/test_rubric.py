@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.http_judging import judged_over_http
+from tests.judges.methods.replies import CRITERIA, RELEVANCE, answers, findings, rubric_stage_of
 from tests.judges.runs import StagedAsk, pictures, png, seen_run, texts
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
@@ -26,49 +26,6 @@ from trajudge.judges.methods.rubric import (
 from trajudge.judges.model import Judgment
 from trajudge.judges.prompting import Shot
 from trajudge.judges.replies import ParseFailure
-
-CRITERIA = json.dumps(
-    {
-        "criteria": [
-            {"criterion": "The cart holds a red mug.", "critical": True},
-            {"criterion": "It holds nothing else.", "critical": False},
-        ]
-    }
-)
-RELEVANCE = json.dumps({"relevance": [7, 2]})
-
-
-def findings(first: float = 1, second: float = 0.5, **changes: Any) -> str:
-    return json.dumps(
-        {
-            "reasoning": "Step 2 puts it in.",
-            "findings": [
-                {"criterion": 1, "steps": [2, 3], "score": first},
-                {"criterion": 2, "steps": [], "score": second},
-            ],
-            "side_effect_steps": [],
-            "side_effect": False,
-            "outcome": True,
-        }
-        | changes
-    )
-
-
-def stage_of(incoming: Incoming) -> str:
-    prompt = incoming.prompt
-    if "You write the rubric" in prompt:
-        return "criteria"
-    return "relevance" if "how much a screenshot" in prompt else "verdict"
-
-
-def answers(**replies: str) -> Callable[[Incoming], str]:
-    told: Mapping[str, str] = {
-        "criteria": CRITERIA,
-        "relevance": RELEVANCE,
-        "verdict": findings(),
-        **replies,
-    }
-    return lambda incoming: told[stage_of(incoming)]
 
 
 def judged(tmp_path: Path, options: dict[str, object] | None = None, **replies: str) -> Judgment:
@@ -159,7 +116,7 @@ def test_trouble_at_any_stage_has_its_own_status(
     tmp_path: Path, stage: str, fault: str, status: str
 ) -> None:
     def script(incoming: Incoming) -> str | None:
-        return fault if stage_of(incoming) == stage else None
+        return fault if rubric_stage_of(incoming) == stage else None
 
     with LlmServer(text=answers(), script=script) as server:
         judgment = judged_over_http(server, Rubric(RubricOptions()), seen_run(), tmp_path)

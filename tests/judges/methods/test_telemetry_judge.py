@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.runs import ScriptedAsk, mug_run
-from trajudge.judges.methods.telemetry import (
-    FEATURES,
-    Telemetry,
-    TelemetryModel,
-    TelemetryOptions,
-    ended_by_environment,
-    features,
-    read_model,
-)
+from trajudge.judges.methods.telemetry import Telemetry, TelemetryOptions
 from trajudge.judges.model import Skipped
 from trajudge.judges.registry import make_judge
-from trajudge.judges.telemetry_training import fit, out_of_fold
+from trajudge.judges.telemetry import (
+    FEATURES,
+    TelemetryModel,
+    ended_by_environment,
+    features,
+    fit,
+    out_of_fold,
+    read_model,
+)
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.util.errors import UserError
 

@@ -19,7 +19,6 @@ values = st.recursive(
 prose = st.text(alphabet=st.characters(exclude_characters='{}"<')).map(lambda text: text[:100])
 
 
-@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=5), values), prose, prose, st.booleans())
 def test_an_object_is_found_in_a_fence_and_among_prose(
     fields: dict[str, object], before: str, after: str, indented: bool
@@ -52,7 +51,6 @@ def test_mending_leaves_strings_alone() -> None:
     assert found.fields == {"at": "http://shop.test/#a, }", "success": True}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "said"),
     [

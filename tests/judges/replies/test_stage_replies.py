@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from trajudge.judges.adapters.errors import RateLimited, Refused
-from trajudge.judges.engine import BudgetSpent
+from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Reply
 from trajudge.judges.replies import (
     ParseFailure,

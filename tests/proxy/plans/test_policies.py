@@ -54,7 +54,6 @@ def test_bernoulli_fires_for_its_share() -> None:
     assert Schedule(plan("bernoulli(1)"), "task", 1).due(1)
 
 
-@pytest.mark.slow
 def test_decisions_do_not_depend_on_the_order_of_questions() -> None:
     made = plan("random(3, 9)", "bernoulli(0.5)", "at(4)")
     for seed in SEEDS:

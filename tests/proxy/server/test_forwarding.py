@@ -13,19 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.proxy.server.client import client, load
 from tests.proxy.site import Site, events_of, page_headers, proxied
-from trajudge.proxy.server.embedded import EmbeddedProxy
 
 pytestmark = pytest.mark.anyio
-
-
-def client(proxy: EmbeddedProxy, port: int | None = None) -> httpx.AsyncClient:
-    url = proxy.url if port is None else f"http://127.0.0.1:{port}"
-    return httpx.AsyncClient(proxy=url, trust_env=False, timeout=10)
-
-
-async def load(http: httpx.AsyncClient, url: str, **more: str) -> httpx.Response:
-    return await http.get(url, headers=page_headers(**more))
 
 
 async def test_what_is_not_planned_passes_unchanged(site: Site) -> None:

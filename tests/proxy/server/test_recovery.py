@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.proxy.server.test_forwarding import client, load
+from tests.proxy.server.client import client, load
 from tests.proxy.site import Site, events_of, page_headers, proxied
 from trajudge.proxy.pages.popup import BEACON
 

@@ -21,9 +21,9 @@ from PIL import Image
 from tests.commands import serve as main
 from tests.llm_server import LlmServer
 from tests.ports import free_port
+from tests.rewards.calibrated import calibration_file
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import ROOT, Server, record_of, serving
-from tests.rewards.test_rewarder import calibration_file
 from trajudge.judges.engine.budget import read_payments
 from trajudge.rewards.reward import Reward
 from trajudge.trajectories.model import ImageRef
@@ -43,7 +43,6 @@ def heuristic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.slow
 def test_trajectories_get_their_rewards_in_order(heuristic: Server) -> None:
     items = [{"trajectory": record_of(trajectory(i))} for i in range(3)]
     answer = heuristic.ask("/v1/rewards", {"items": items})

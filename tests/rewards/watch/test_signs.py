@@ -60,7 +60,6 @@ def test_what_a_policy_learns_to_show_is_seen(change: str, words: str) -> None:
     assert not monitor.stopped, "an honest policy changes as well: audits decide"
 
 
-@pytest.mark.slow
 def test_a_policy_that_gets_better_shows_nothing() -> None:
     """More runs are accepted, and what they look like stays."""
     rng = np.random.default_rng(2)

@@ -26,7 +26,6 @@ WATCH = WatchConfig(audit_share=1.0)
 REJECTED = ACCEPTED.replace("Successful", "Unsuccessful")
 
 
-@pytest.mark.slow
 def test_a_judge_that_stays_is_seldom_stopped() -> None:
     """Of 100 streams at the edge of what is noise, 1 % may stop."""
     rng = np.random.default_rng(1)

@@ -206,7 +206,6 @@ def test_the_finding_and_the_worst_change_stand_first_and_all_changes_behind_ful
 
 
 @narrow
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_report_on_a_published_file_takes_one_screen(
     real_data: Path,

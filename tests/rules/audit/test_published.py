@@ -60,7 +60,6 @@ def test_a_finding_names_task_field_value_and_mend() -> None:
     assert finding.mend.endswith(".")
 
 
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_papers_counts_are_those_of_the_published_tasks(real_data: Path) -> None:
     tasks = load_tasks(real_data / "webarena" / "test.raw.json")

@@ -201,7 +201,6 @@ def test_an_address_that_no_library_knows_is_a_mistake(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.slow
 def test_other_databases_need_sqlalchemy_and_their_driver() -> None:
     probe = SqlProbe(url="postgresql://u:secret@127.0.0.1:9/x", query="select 1")
     with pytest.raises((MissingExtra, UserError, Unanswered)) as caught:

@@ -160,7 +160,6 @@ def test_without_browsergym_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 def test_browsergym_itself_runs_the_tasks(
     chromium: Path, served: tuple[str, Requests], tmp_path: Path
 ) -> None:

@@ -45,7 +45,6 @@ def orders(database: str) -> int:
     return count
 
 
-@pytest.mark.slow
 def test_a_query_gives_rows_of_json_values(database: str) -> None:
     rows = select(database, "select * from orders where id = :id", {"id": 299}, 10)
     assert rows == [

@@ -59,7 +59,6 @@ def test_the_papers_names_are_read_as_the_releases() -> None:
     assert response == Response(task_type="retrieve", status="NOT_FOUND_ERROR")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [

@@ -67,7 +67,6 @@ def test_a_picture_that_alone_would_take_more_than_all_may_is_refused() -> None:
         load(whole_png(7_900, 8_000, GREY_ALPHA))
 
 
-@pytest.mark.slow
 def test_no_memory_is_a_picture_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system refuses the bytes, as where a container has fewer than we allow ourselves."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -309,7 +309,6 @@ def test_a_folder_without_trajectories_is_the_users_mistake_at_the_call(tmp_path
         agentrewardbench.load(tmp_path)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(
     st.lists(st.tuples(st.integers(0, 99_999), st.integers(0, 255)), max_size=6),

@@ -51,7 +51,6 @@ _PROSE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).map(
 )
 
 
-@pytest.mark.slow
 @given(st.lists(st.tuples(_PROSE.map(lambda text: f"fill({text!r})"), _PROSE), max_size=12))
 def test_any_prose_without_a_forged_entry_is_read(entries: list[tuple[str, str]]) -> None:
     assert parse_history(written([*entries])) == entries

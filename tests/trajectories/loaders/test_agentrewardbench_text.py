@@ -101,7 +101,6 @@ def published(arb: Path) -> list[Trajectory]:
     return runs
 
 
-@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_files_hold_926_trajectories(published: list[Trajectory]) -> None:
     assert len({run.key for run in published}) == len(published) == 926

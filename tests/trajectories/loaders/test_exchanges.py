@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +127,12 @@ def test_a_log_of_responses_is_one_run(tmp_path: Path, name: str, form: Any) -> 
     ]
 
 
-@pytest.mark.parametrize("log", [_chat(), _anthropic(), _responses()])
+@pytest.mark.parametrize("log", [_chat, _anthropic, _responses])
 @pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
 def test_a_log_that_breaks_off_before_a_response_is_one_run(
-    tmp_path: Path, name: str, log: Log
+    tmp_path: Path, name: str, log: Callable[[], Log]
 ) -> None:
-    run = made.load_one(made.write(tmp_path / name, log[:-1]))
+    run = made.load_one(made.write(tmp_path / name, log()[:-1]))
     assert (run.goal, run.answer, len(run.steps)) == ("Buy tea", None, 2)
     assert run.steps[0].action and run.steps[1].action is None
 

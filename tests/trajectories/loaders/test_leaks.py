@@ -14,14 +14,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.judges.judge_prompts import KINDS as JUDGES
+from tests.judges.judge_prompts import prompts
 from tests.judges.runs import StagedAsk, png, texts
-from tests.judges.test_untrusted import KINDS as JUDGES
-from tests.judges.test_untrusted import prompts
 from tests.trajectories.loaders import made, made_logs
 from tests.trajectories.loaders.cua_made import OPINIONS
-from tests.trajectories.loaders.released.test_answers import line as answer_line
-from tests.trajectories.loaders.released.test_toolcalls import RUN, written
-from tests.trajectories.loaders.test_seeded_mutations import MADE
+from tests.trajectories.loaders.mutated_files import MADE
+from tests.trajectories.loaders.released.answer_lines import answer_line
+from tests.trajectories.loaders.released.toolcall_runs import RUN, written
 from trajudge.trajectories.loaders import KINDS, loader, open_source
 from trajudge.trajectories.model import Loaded, Step, Trajectory
 

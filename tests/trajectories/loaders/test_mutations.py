@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.samples import examples
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
-from tests.trajectories.loaders.test_online_mind2web_v2 import submission as mind2web_v2
+from tests.trajectories.loaders.mind2web_submissions import submission as mind2web_v2
 from trajudge.trajectories.loaders import (
     agentrewardbench_text,
     browser_use,

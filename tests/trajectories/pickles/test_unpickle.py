@@ -45,7 +45,6 @@ PLAIN = st.recursive(
 )
 
 
-@pytest.mark.slow
 @given(PLAIN, st.sampled_from([3, 4, 5]))
 def test_plain_data_comes_back_as_it_was(value: object, protocol: int) -> None:
     assert loads(pickle.dumps(value, protocol)) == value
@@ -256,7 +255,6 @@ def test_a_damaged_pickle_is_a_bad_pickle(data: tuple[str, bytes]) -> None:
         loads(data[1])
 
 
-@pytest.mark.slow
 def test_bombs_are_bounded(tmp_path: Path) -> None:
     gzipped = tmp_path / "bomb.pkl.gz"
     with gzip.open(gzipped, "wb") as file:

@@ -54,7 +54,6 @@ def test_everything_else_passes_through() -> None:
         user_errors(raises)(SystemExit(3))
 
 
-@pytest.mark.slow
 def test_a_reader_that_has_gone_is_no_traceback() -> None:
     command = [sys.executable, "-m", "trajudge.eval.cli", "judges", "list"]
     with subprocess.Popen(
@@ -66,7 +65,6 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
     assert process.returncode == BROKEN_PIPE == 141
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device that is always full")
 @pytest.mark.parametrize("words", [("--help",), ("judges", "list")])
 def test_a_full_disk_under_the_output_is_one_sentence(words: tuple[str, ...]) -> None:

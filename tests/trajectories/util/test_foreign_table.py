@@ -216,3 +216,17 @@ def test_columns_that_the_user_names() -> None:
         parse_columns("lable=x", roles)
     with pytest.raises(UserError, match="--columns judge: write it as ROLE=COLUMN"):
         parse_columns("judge", roles)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_other_delimiters_in_names_and_cells_mislead_nobody(tmp_path: Path, delimiter: str) -> None:
+    rows = [
+        ("run, name; id", "ok|no"),
+        ('say "hi; there"', "yes"),
+        ("a,b;c|d", "no"),
+        ("x", "a, b, c"),
+    ]
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    table = _read(tmp_path, text.getvalue())
+    assert [table.columns, *table.rows] == rows

@@ -1,4 +1,4 @@
-"""The progress bar: on a terminal only, and gone at the end."""
+"""The progress bar: on a terminal and gone at the end; elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -20,6 +20,45 @@ with progress_bar() as show:
 def test_it_is_silent_where_nobody_looks() -> None:
     ran = subprocess.run([sys.executable, "-c", SHOWS], cwd=ROOT, capture_output=True, check=True)
     assert ran.stdout == ran.stderr == b""
+
+
+SLOW = """
+import threading
+from trajudge.util import terminal
+terminal.PLAIN_EVERY = 0.05
+written = threading.Event()
+class Stream:
+    def write(self, text):
+        lines.append(text)
+        written.set()
+    def flush(self): pass
+    def isatty(self): return False
+import sys
+lines, sys.stderr = [], Stream()
+def next_line():
+    written.clear()
+    assert written.wait(20)
+    return lines[-1]
+with terminal.progress_bar("scoring") as show:
+    print(next_line().rpartition(",")[0])
+    with terminal.progress_bar() as inner:
+        inner("read", 3, 1200)
+        next_line()
+        print(next_line().rpartition(",")[0])
+    next_line()
+    print(next_line().rpartition(",")[0])
+assert all(line.endswith(" s\\n") for line in lines)
+before = len(lines)
+with terminal.progress_bar(): pass
+print(len(lines) - before)
+"""
+
+
+def test_elsewhere_a_line_says_now_and_then_what_is_done_and_how_far() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", SLOW], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines() == ["scoring", "read: 3 of 1,200", "scoring", "0"]
 
 
 def test_a_terminal_sees_what_is_counted_and_no_trace_of_it_at_the_end() -> None:

@@ -23,7 +23,8 @@ from trajudge.annotations.model import Label, Role
 from trajudge.annotations.published import PublishedVerdict
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
 from trajudge.util.errors import UserError
-from trajudge.util.files import DataFolder, UnsafeFile, read_regular, text_of, utf8, write_bytes
+from trajudge.util.files import DataFolder, open_regular, read_regular, utf8, write_bytes
+from trajudge.util.foreign_table import read_rows
 from trajudge.util.terminal import listed
 
 Split = Literal["dev", "test"]
@@ -59,8 +60,17 @@ _SPLIT_COLUMNS = ("task_id", "benchmark", "split")
 
 
 def detect(path: Path) -> bool:
-    """Tell whether ``path`` is, or is a folder with, an ``annotations.csv``."""
-    return path.suffix == ".csv" or (path / _ANNOTATIONS).is_file()
+    """Return True for an ``annotations.csv``, its folder, and a CSV file with its columns."""
+    if path.name == _ANNOTATIONS or (path / _ANNOTATIONS).is_file():
+        return True
+    if path.suffix != ".csv":
+        return False
+    try:
+        with open_regular(path) as file:
+            head = file.readline(1000).decode("utf-8-sig", "replace")
+    except OSError:
+        return False
+    return {"annotator_name", "trajectory_success"} <= {name.strip() for name in head.split(",")}
 
 
 def load(path: Path | None = None) -> list[Label]:
@@ -182,27 +192,19 @@ def _value(text: str, values: Mapping[str, int | None], column: str, where: str)
 def _rows(
     path: Path, columns: tuple[str, ...], folder: DataFolder | None
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, row) with blanks stripped; every row has ``columns``."""
-    try:
-        content = folder.read(path, _MAX_BYTES) if folder else read_regular(path, _MAX_BYTES)
-        file = io.StringIO(text_of(content, path), newline="")
-        reader = csv.DictReader(file, restval="")
-        missing = [name for name in columns if name not in (reader.fieldnames or ())]
-        if missing:
-            has = listed([repr(name) for name in reader.fieldnames or ()], 4) or "nothing"
-            raise UserError(
-                f"{path}: the column {missing[0]!r} is missing in its first line, which has {has}: "
-                f"name the columns as {KIND} does, or read a table of your own with  def "
-                f"load(path)  in a file of Python, given as FILE.py:{path}"
-            )
-        for row in reader:
-            yield reader.line_num, {name: row[name].strip() for name in columns}
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
-    except UnsafeFile as error:
-        raise UserError(f"{path}: {error}; give a path to it") from error
-    except csv.Error as error:
-        raise UserError(f"{path}: is not a CSV file ({error})") from error
+    """Yield the line and the cells of ``columns`` of each row. Raises UserError."""
+    if folder is not None and not folder.holds(path):
+        raise UserError(f"{path}: leads out of the data folder: give a path to it")
+    table = read_rows(path, _MAX_BYTES)
+    if missing := [name for name in columns if name not in table.columns]:
+        has = listed([repr(name) for name in table.columns], 4)
+        raise UserError(
+            f"{path}: the column {missing[0]!r} is missing in its first line, which has {has}: "
+            f"name the columns as {KIND} does, or read it as --annotations table:{path}"
+        )
+    places = [table.columns.index(name) for name in columns]
+    for line, row in zip(table.lines, table.rows, strict=True):
+        yield line, {name: row[place] for name, place in zip(columns, places, strict=True)}
 
 
 def _packaged(name: str) -> Path:

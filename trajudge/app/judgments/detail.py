@@ -99,8 +99,7 @@ def judgment_detail(
     PageError 404 where there is none."""
     listed = _listed(run, place, query)
     judgment, manifest = run.view().judgments[place], run.manifest
-    data = str(manifest.get("data") or "")
-    opened, absent = _opened(access.library(workspace), judgment, data)
+    opened, absent = _opened(access.library(workspace), judgment, run.data)
     trajectory = opened and opened.trajectory
     rebuilt = rebuild(manifest, judgment, trajectory, absent)
     steps = len(trajectory.steps) if trajectory else 0

@@ -25,14 +25,13 @@ from trajudge.eval.reporting.sentences import finding, notes, warnings_of
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.score import (
     add_baselines,
-    observed_verdicts,
     read_sources,
     recorded_data,
     score_source,
     warn_of_unmatched_labels,
 )
 from trajudge.eval.scoring.records import LabelName, ScoreReport
-from trajudge.eval.sources import Source
+from trajudge.eval.sources import Source, observed_verdicts
 from trajudge.eval.store.task_goals import task_units
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sources import SourceCard

@@ -110,7 +110,7 @@ def _make(request: Request, asked: NewQueue, fields: Mapping[str, str]) -> Path:
     config = BuildConfig(
         runs=(asked.run.folder,),
         filter="" if asked.places else asked.text,
-        data=workspace.data or (str(asked.run.manifest.get("data") or ""),),
+        data=workspace.data or (asked.run.data,),
         double=1.0 if fields.get("double") else 0.0,
         questions=QUESTIONS if whole else QUESTIONS[:1],
         informed=bool(fields.get("informed")),

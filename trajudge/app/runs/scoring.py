@@ -9,9 +9,10 @@ from trajudge.app.pages.figures import CurvePoint, curve_points
 from trajudge.app.reports.views import overall_scores
 from trajudge.app.server.processes import in_process
 from trajudge.eval.process import question_of
-from trajudge.eval.score import observed_verdicts, read_sources, score_source
+from trajudge.eval.score import read_sources, score_source
 from trajudge.eval.scoring.records import LabelName, ScoreReport
 from trajudge.eval.settings import ScoreConfig
+from trajudge.eval.sources import observed_verdicts
 from trajudge.eval.store.run_folder import JUDGMENTS
 from trajudge.util.machine import collection_paused
 

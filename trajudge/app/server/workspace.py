@@ -20,7 +20,7 @@ from trajudge.eval.store.filters import (
     read_descriptions,
     read_view,
 )
-from trajudge.eval.store.inputs import open_on_this_machine
+from trajudge.eval.store.inputs import open_on_this_machine, recorded_data
 from trajudge.eval.store.run_folder import (
     CALLS,
     JUDGMENTS,
@@ -87,6 +87,11 @@ class OpenedRun:
         return read_manifest(self.folder)
 
     @property
+    def data(self) -> str:
+        """What the run names as its data, "" for nothing."""
+        return recorded_data(self.folder)
+
+    @property
     def version(self) -> tuple[FileIdentity, ...]:
         """What the files are now: what was computed of them holds as long as they stay."""
         return tuple(identity_of(self.folder / name) for name in _FILES)
@@ -121,7 +126,7 @@ class OpenedRun:
         note = "Goals and steps could not be read because of a defect."
         try:
             keys = set(self.view().keys)
-            specs = self._data or [open_on_this_machine(str(self.manifest.get("data") or ""))]
+            specs = self._data or [open_on_this_machine(self.data)]
             found = read_descriptions(specs, keys)
             absent = len(keys - found.keys())
             note = f"{absent:,} trajectories are not in the data: filters on steps miss them."

@@ -24,7 +24,7 @@ class TrajectoryAccess:
         whose settings cannot be read."""
         with self._lock:
             if self._library is None or self._library[0] is not workspace:
-                named = [str(run.manifest.get("data") or "") for run in workspace.runs.values()]
+                named = [run.data for run in workspace.runs.values()]
                 recorded = tuple(dict.fromkeys(spec for spec in named if spec))
                 self._library = workspace, TrajectoryLibrary(workspace.data, recorded)
             return self._library[1]

@@ -83,7 +83,7 @@ def read_content(
 
 def data_of(workspace: Workspace, run: str) -> str:
     """Return the data that a run names, "" for a run that is not there."""
-    return str(workspace.runs[run].manifest.get("data") or "") if run in workspace.runs else ""
+    return workspace.runs[run].data if run in workspace.runs else ""
 
 
 def key_of(request: Request) -> TrajectoryKey:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 from trajudge.environments.agents.protocol import Halted, NotPlayed
 from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
-from trajudge.judges.engine import BudgetSpent, EngineClient
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.judges.engine.engine import EngineClient
 from trajudge.judges.model import Message, Reply
 from trajudge.trajectories.represent import Representation
 from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import Engines
+    from trajudge.judges.engine.engine import Engines
 
 
 class AgentModelClient:

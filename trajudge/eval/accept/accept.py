@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +33,7 @@ from trajudge.eval.accept.recertify import (
     sample_text,
 )
 from trajudge.eval.accept.settings import AcceptConfig
-from trajudge.eval.accept.training import TrainingCounts, TrainingData
+from trajudge.eval.accept.training import TrainingCounts, TrainingData, guarantee_of
 from trajudge.eval.reporting.sentences import threshold_text, unfinished
 from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.select.binding import JudgeConfiguration, differences, unknown
@@ -41,9 +41,8 @@ from trajudge.eval.select.decision import Decision, Transport, read_decision
 from trajudge.eval.select.evidence import Inputs, read_inputs
 from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums
 from trajudge.eval.select.scores import Rule, accepts, accepts_score, judge_scores, rule_scores
-from trajudge.eval.store.inputs import open_recorded, open_spec
+from trajudge.eval.store.inputs import open_recorded, open_spec, recorded_data
 from trajudge.eval.store.manifest import code_version
-from trajudge.eval.store.run_folder import read_manifest
 from trajudge.eval.store.task_goals import read_goals, shared_goals, shared_sentence, task_units
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.loaders import open_source
@@ -53,7 +52,7 @@ from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder, read_text, save_bytes
 from trajudge.util.tables import Table, first_screen
-from trajudge.util.terminal import count_of
+from trajudge.util.terminal import count_of, listed
 
 ACCEPTED_FILE = "accepted.jsonl"
 REJECTED_FILE = "rejected.jsonl"
@@ -62,12 +61,14 @@ ACCEPTED = "accepted"
 BELOW = "below the threshold"
 NO_OBSERVATION = "no observation"
 _ASSUME = "--assume-same-judge"
+_NAMED = 4  # tasks in a warning
 
 
 @dataclass(frozen=True)
 class AcceptanceFilter:
     """What accepts: a rule at a threshold.
 
+    ``guarantee`` is the precision that the decision showed, at least, and its confidence.
     ``benchmarks`` are those that it was shown to hold on, None: any; ``obstacles`` tells of others
     why the choice does not transfer, "" where it does. ``agents`` are those whose runs are taken,
     None: all; runs on ``held_out`` tasks (benchmark, "" for any, and task id) are not taken.
@@ -80,7 +81,8 @@ class AcceptanceFilter:
     threshold: float
     benchmarks: frozenset[str] | None = None
     decision: str | None = None
-    warning: str = "no decision stands behind this choice: its precision is not known"
+    warning: str = ""
+    guarantee: tuple[float, float] | None = None
     obstacles: Mapping[str, str] = field(default_factory=dict)
     agents: frozenset[str] | None = None
     held_out: frozenset[tuple[str, str]] = frozenset()
@@ -154,7 +156,9 @@ def accept(config: AcceptConfig) -> Acceptance:
     with task_units(goals, config.task_id):
         if decision is not None:
             choice, warnings = _covered(decision, choice, inputs, config)
-        choice = replace(choice, held_out=read_held_out(config.held_out))
+        held_out = read_held_out(config.held_out)
+        choice = replace(choice, held_out=held_out)
+        seen: set[tuple[str, str]] = set()
         spec = _data(config)
         training = None
         if config.training.format is not None:
@@ -172,8 +176,10 @@ def accept(config: AcceptConfig) -> Acceptance:
         def observe(
             trajectory: Trajectory, ending: AcceptDecision, turns: Sequence[ChatTurn]
         ) -> None:
+            key = trajectory.key
+            seen.update(held_out & {(key.benchmark, key.task_id), ("", key.task_id)})
             if ending.kind == ACCEPTED:
-                agents[trajectory.key.agent] += 1
+                agents[key.agent] += 1
             if training is not None and turns and ending.score is not None:
                 training.add(
                     trajectory, turns, ending.score, ending.kind == ACCEPTED, ending.kind == BELOW
@@ -189,6 +195,7 @@ def accept(config: AcceptConfig) -> Acceptance:
             screenshots=config.training.with_screenshots,
             observe=observe,
         )
+        warnings += _unmatched(held_out, seen)
         divided = config.recertify or config.training.test_share
         shared = shared_sentence(shared_goals(goals)) if config.task_id == "recorded" else ""
         if divided and shared:
@@ -196,12 +203,7 @@ def accept(config: AcceptConfig) -> Acceptance:
         if decision is not None and not config.recertify:
             warnings += _new_agents(decision, agents, config)
         warnings += [choice.warning] if choice.warning else []
-        if bare := counts.get(NO_OBSERVATION):
-            warnings.append(
-                f"left out, because the page before an action was not recorded: "
-                f"{count_of(bare, 'run')}: {REJECTED_FILE} says what supplies it; or export them "
-                "as they are with --without-observations"
-            )
+        warnings += _without_pages(counts)
         written = None
         if training is not None:
             written = training.write(config.out)
@@ -211,6 +213,21 @@ def accept(config: AcceptConfig) -> Acceptance:
     made = Acceptance(choice, dict(sorted(counts.items())), warnings, written, inputs.unfinished)
     _write_summary(config, made, config.data or spec)
     return made
+
+
+def _unmatched(held_out: Set[tuple[str, str]], seen: Set[tuple[str, str]]) -> Iterator[str]:
+    """Name the tasks of ``--held-out`` that no run is of: a typing error would let a task in."""
+    if absent := sorted(held_out - seen):
+        names = listed(["/".join(filter(None, task)) for task in absent], _NAMED)
+        yield f"warning: {len(absent)} of {len(held_out)} held-out tasks match no run: {names}"
+
+
+def _without_pages(counts: Mapping[str, int]) -> Iterator[str]:
+    if bare := counts.get(NO_OBSERVATION):
+        yield (
+            f"{count_of(bare, 'run')} left out, a page not recorded: {REJECTED_FILE} says what "
+            "supplies it; or --without-observations"
+        )
 
 
 def _choose(config: AcceptConfig) -> tuple[Decision | None, AcceptanceFilter]:
@@ -244,8 +261,15 @@ def filter_of(decision: Decision, source: Path) -> AcceptanceFilter:
     elif len(finding.by_benchmark) > 1 and not finding.qualifies_everywhere:
         names = ", ".join(f"{part.benchmark} {part.labelled}" for part in finding.by_benchmark)
         warning = f"the target was shown to be met only over this mix of benchmarks: {names}"
+    low, confidence = guarantee_of(decision)
     return AcceptanceFilter(
-        finding.family, finding.rule, finding.threshold, shown, decision.plan_hash, warning
+        finding.family,
+        finding.rule,
+        finding.threshold,
+        shown,
+        decision.plan_hash,
+        warning,
+        None if low is None or confidence is None else (low, confidence),
     )
 
 
@@ -374,10 +398,8 @@ def _new_agents(
         return
     named = ", ".join(f"{name} ({accepted[name]})" for name in others)
     yield (
-        f"warning: {sum(accepted[name] for name in others)} accepted runs are of agents that the "
-        f"decision was not made on: {named}. That the target holds for them is not shown: label a "
-        "sample, which the same command draws with --recertify DIR; or leave them out with "
-        "--agents same"
+        f"warning: the decision was not made on {named}: the target is not shown for them: draw a "
+        "sample to label with --recertify DIR, or leave them out with --agents same"
     )
 
 
@@ -552,8 +574,8 @@ def _data(config: AcceptConfig) -> str:
         return open_spec(config.data)
     if not config.run:
         raise UserError("published judgments need their trajectories: give --data KIND:PATH")
-    spec = read_manifest(config.run[0]).get("data")
-    if not isinstance(spec, str):
+    spec = recorded_data(config.run[0])
+    if not spec:
         raise UserError(f"{config.run[0]}: its manifest names no data: give --data KIND:PATH")
     return open_recorded(spec)
 
@@ -585,22 +607,31 @@ def _write_summary(config: AcceptConfig, made: Acceptance, spec: str) -> None:
 def acceptance_screen(config: AcceptConfig, made: Acceptance) -> str:
     """Say on one screen what was accepted, why the others were not, and where all of it stands."""
     finding = accepted_share(made.choice, made.counts)
+    warnings = list(made.warnings)
     if cut := unfinished(made.unfinished):
-        finding += f"; {cut}"
+        finding = f"{finding.removesuffix('.')}; {cut}"
+    warnings.sort(key=lambda warning: not warning.startswith("warning: "))
     rest = written_to(config.out)
     if made.training is not None:
         rows = ", ".join(f"{count} in {name}" for name, count in made.training.rows.items())
         rest += f"; rows in {config.training.format}/: {rows or 'none'}"
     tables = rejected_table(made.counts)
-    return first_screen([finding], tables, (), made.warnings, rest=rest, more=SUMMARY_FILE)
+    return first_screen([finding], tables, (), warnings, rest=rest, more=SUMMARY_FILE)
 
 
 def accepted_share(choice: AcceptanceFilter, counts: Mapping[str, int]) -> str:
-    """Say how many trajectories the filter accepted of how many."""
-    total = count_of(sum(counts.values()), "trajectory")
+    """Say how many trajectories the filter accepted of how many, and how many of them are true
+    successes by the decision behind it."""
+    total, accepted = sum(counts.values()), counts.get(ACCEPTED, 0)
+    share = f" ({100 * accepted / total:.1f} %)" if total else ""
+    name = f"{choice.name} at threshold {threshold_text(choice.threshold)}"
+    finding = f"Accepted {accepted:,} of {count_of(total, 'trajectory')}{share} with {name}"
+    if choice.guarantee is None:
+        return f"{finding}; how many of them are true successes is not known: no decision says it."
+    low, confidence = choice.guarantee
     return (
-        f"{choice.name} at threshold {threshold_text(choice.threshold)}: "
-        f"{counts.get(ACCEPTED, 0)} accepted of {total}"
+        f"{finding}; by its decision at least {100 * low:.1f} % of such are true "
+        f"successes, with {100 * confidence:.4g} % confidence."
     )
 
 

@@ -17,6 +17,8 @@ by betting). The wealth is the mean over players who stake different shares, whi
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -45,6 +47,7 @@ from trajudge.util.validation import read_record
 SAMPLE_FILE, RECORD_FILE = "sample.jsonl", "recertification.json"
 _STAKES = np.linspace(0.05, 0.95, 19)
 _WORLDS = 2000
+_POWER = 0.8
 _MOST_LABELS = 4000
 _BISECTIONS = 20
 _LARGEST = 700.0  # of a logarithm
@@ -84,23 +87,46 @@ def lower_limit(labels: ArrayLike, weights: ArrayLike, alpha: float) -> float:
 
 
 def labels_to_plan(
-    target: float, truth: float, alpha: float, rng: np.random.Generator, power: float = 0.8
+    target: float,
+    truth: float,
+    alpha: float,
+    rng: np.random.Generator,
+    *,
+    power: float = _POWER,
+    weights: ArrayLike = 1.0,
 ) -> int | None:
-    """Count how many labels of equal weight decide with probability ``power``, were the rate
-    ``truth``; None where none of 4000 does. From 2000 simulated sequences, read as labels come."""
+    """Count how many labels of these ``weights``, over and over, decide with probability ``power``,
+    were the rate ``truth``; None where none of 4000 does. From 2000 simulated sequences, read as
+    labels come."""
+    stakes = np.resize(weights, _MOST_LABELS)
     above = truth > target
     size = 250
     while size <= _MOST_LABELS and truth != target:
         drawn = rng.random((_WORLDS, size)) < truth
         decided = np.zeros(size)
         for part in np.array_split(drawn, 20):
-            path = np.maximum.accumulate(wealth(part, 1.0, target, above=above), axis=1)
+            path = np.maximum.accumulate(wealth(part, stakes[:size], target, above=above), axis=1)
             decided += (path >= 1 / alpha).sum(axis=0)
         enough = decided >= power * _WORLDS
         if enough.any():
             return int(enough.argmax()) + 1
         size *= 2
     return None
+
+
+def certified_target(size: int, truth: float, alpha: float, seed: int) -> float | None:
+    """Find the highest precision in whole percents that ``size`` labels of equal weight certify
+    with probability 0.8, were the rate ``truth``; None where they certify none."""
+    drawn = np.random.default_rng(seed).random((_WORLDS, min(size, _MOST_LABELS))) < truth
+
+    def shown(percent: int) -> bool:
+        parts = np.array_split(drawn, 20)
+        best = [wealth(part, 1.0, percent / 100).max(axis=1) >= 1 / alpha for part in parts]
+        return bool(np.concatenate(best).mean() >= _POWER)
+
+    percents = range(1, math.ceil(100 * truth))
+    place = bisect_left(percents, True, key=lambda percent: not shown(percent))
+    return percents[place - 1] / 100 if place else None
 
 
 class SampledRun(Record):
@@ -244,7 +270,7 @@ def check_sample(folder: Path, annotations: str) -> tuple[bool, str]:
     Raises UserError for a sample or labels that cannot be read.
     """
     made = read_sample(folder)
-    outcome = check(made, open_labels(annotations))
+    outcome = check(made, open_labels(annotations, keys=[run.key for run in made.runs]))
     if outcome.verdict != "undecided":
         save_bytes(folder / JSON_FILE, new_decision(made, outcome).to_json().encode())
     return outcome.verdict == "certified", outcome_text(made, outcome, folder)
@@ -311,44 +337,108 @@ def other_agents(decision: Decision, agents: Iterable[str]) -> list[str]:
 
 
 def sample_text(folder: Path) -> str:
-    """Say which runs of the sample are to be labelled, and what comes next."""
+    """Say which runs of the sample are to be labelled, whether these can decide, and what comes
+    next."""
     made, file = read_sample(folder), folder / SAMPLE_FILE
-    planned = "no reasonable number of" if made.planned is None else str(made.planned)
+    target, alpha = made.decision.plan.target.rate, 1 - made.decision.plan.confidence
     above = [
-        f"label the {count_of(made.size, 'run')} in {file}, in that order: one of each of "
+        f"Label the {count_of(made.size, 'run')} in {file}, in that order: one of each of "
         f"{count_of(made.size, 'task')} out of {len(made.runs)}, from "
-        f"{count_of(made.accepted_runs, 'accepted run')} of "
-        f"{', '.join(made.agents)}",
-        f"{planned} labels decide with probability 0.8 if the precision is that of the decision",
+        f"{count_of(made.accepted_runs, 'accepted run')} of {', '.join(made.agents)}."
     ]
+    if made.planned is not None and made.planned <= len(made.runs):
+        above.append(
+            f"{made.planned} labels decide with probability 0.8 if the precision is that of the "
+            "decision."
+        )
+    else:
+        needed = "no reasonable number decides" if made.planned is None else f"{made.planned} would"
+        above.append(
+            f"These labels are too few to decide with probability 0.8 whether {100 * target:.4g} % "
+            f"succeed: there are {count_of(len(made.runs), 'task')}, {needed}."
+        )
+        chosen = made.decision.chosen
+        believed = None if chosen is None else made.decision.findings[chosen].precision.estimate
+        if believed is not None:
+            holds = certified_target(len(made.runs), believed, alpha, made.seed)
+            above.append(_reachable(len(made.runs), holds))
     rest = f"then  trajudge accept --recertify {folder} --annotations KIND:PATH"
     return first_screen(above, [], rest=rest)
+
+
+def _reachable(tasks: int, holds: float | None) -> str:
+    if holds is None:
+        return f"{count_of(tasks, 'label')} would certify no target: accept runs of more tasks."
+    return (
+        f"{count_of(tasks, 'label')} would certify a target of {100 * holds:.0f} %: accept runs of "
+        "more tasks, or select with that target."
+    )
 
 
 def outcome_text(made: Recertification, outcome: RecertificationResult, folder: Path) -> str:
     """Say what the labels show, what to do where they do not decide, and where it stands."""
     plan = made.decision.plan
-    needed = 1 / (1 - plan.confidence)
+    sure = outcome.used - outcome.unsure
     lines = [
-        f"{_headline(made, outcome)} ({outcome.hits} true successes in "
-        f"{count_of(outcome.used - outcome.unsure, 'label')}; precision at least "
-        f"{100 * outcome.low:.1f} %)",
-        f"e-value {outcome.evidence:.3g} for the target, {outcome.against:.3g} against it; "
-        f"{needed:.3g} decides",
+        f"{_headline(made, outcome)} ({outcome.hits} true successes in {count_of(sure, 'label')}; "
+        f"precision at least {100 * outcome.low:.1f} %)."
     ]
-    if outcome.unsure:
-        lines.append(f"nothing was bet on {count_of(outcome.unsure, 'unsure label')}")
     if outcome.verdict == "undecided":
-        rest = len(made.runs) - outcome.used
-        lines.append(
-            f"label the next runs in the order of the sample ({count_of(rest, 'task')} left), and "
-            "test again"
-            if rest
-            else "every task has its label: accept more runs, or count on the limit above"
-        )
+        lines += _advice(made, outcome)
+    lines.append(
+        f"E-value {outcome.evidence:.3g} for the target, {outcome.against:.3g} against it; "
+        f"{1 / (1 - plan.confidence):.3g} decides."
+    )
+    if outcome.unsure:
+        lines.append(f"Nothing was bet on {count_of(outcome.unsure, 'unsure label')}.")
     written = f"the decision for these agents is in {folder}"
     where = f"the sample is in {folder}" if outcome.verdict == "undecided" else written
     return first_screen(lines, [], rest=where)
+
+
+def _advice(made: Recertification, outcome: RecertificationResult) -> list[str]:
+    """Say how many labels are likely to decide, how many there are, and what target is shown."""
+    plan, sure = made.decision.plan, outcome.used - outcome.unsure
+    left = len(made.runs) - outcome.used
+    truth = outcome.hits / sure if sure else None
+    rng = np.random.default_rng(made.seed)
+    alpha = 1 - plan.confidence
+    weights = [run.weight for run in made.runs]
+    needed = (
+        None
+        if truth is None
+        else labels_to_plan(plan.target.rate, truth, alpha, rng, weights=weights)
+    )
+    more = None if needed is None else max(needed - sure, 1)
+    if sure == 0:
+        lines = []
+    elif more is None:
+        lines = [
+            "No reasonable number of labels decides it, were the rate truly "
+            f"{100 * (truth or 0):.1f} %."
+        ]
+    else:
+        lines = [
+            f"About {count_of(more, 'more label')} would decide it, with probability 0.8, were the "
+            f"rate truly that of these labels."
+        ]
+    if not left:
+        lines.append("Every task has its label: accept runs of more tasks.")
+    elif more is None or more <= left:
+        lines.append(
+            f"Label the next runs in the order of the sample ({count_of(left, 'task')} left), and "
+            "test again."
+        )
+    else:
+        lines.append(
+            f"The sample has only {count_of(left, 'task')} left: they are likely not to be enough, "
+            "so accept runs of more tasks."
+        )
+    if outcome.low >= 0.01:
+        lines.append(
+            f"A target of {math.floor(100 * outcome.low)} % is shown by these labels already."
+        )
+    return lines
 
 
 def _headline(made: Recertification, outcome: RecertificationResult) -> str:
@@ -356,9 +446,9 @@ def _headline(made: Recertification, outcome: RecertificationResult) -> str:
     target, agents = f"{100 * plan.target.rate:.4g} %", ", ".join(made.agents)
     if outcome.verdict == "certified":
         return (
-            f"certified: of what the judge accepts of {agents} at least {target} are true "
+            f"Certified: of what the judge accepts of {agents} at least {target} are true "
             f"successes, with {100 * plan.confidence:.4g} % confidence"
         )
     if outcome.verdict == "below the target":
-        return f"below the target: less than {target} of what it accepts of {agents} succeeded"
-    return f"undecided: whether {target} of what it accepts of {agents} succeeded"
+        return f"Below the target: less than {target} of what it accepts of {agents} succeeded"
+    return f"Undecided: whether {target} of what it accepts of {agents} succeeded"

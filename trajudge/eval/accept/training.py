@@ -408,7 +408,7 @@ class TrainingData:
             )
         self._accepted_by, self._spec, self._chat = accepted_by, spec, chat
         self._data_name = config.data or spec
-        self._guarantee = _guarantee(decision)
+        self._guarantee = guarantee_of(decision)
         self._listed: list[JudgedRun] = []
         self._problems: Counter[str] = Counter()
 
@@ -671,7 +671,7 @@ class TrainingData:
         return "\n".join(lines)
 
 
-def _guarantee(decision: Decision | None) -> tuple[float | None, float | None]:
+def guarantee_of(decision: Decision | None) -> tuple[float | None, float | None]:
     """Return what a decision showed of the precision of its choice: at least, with confidence."""
     if decision is None or decision.chosen is None:
         return None, None

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from trajudge.eval.analysis.mismatches import Explanation, Mismatch
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.calls.handle import ModelHandle
+from trajudge.judges.calls.handle import single_model
+from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Message, Model, Text
 from trajudge.prompts.render import load_prompt
@@ -32,9 +33,10 @@ _KIND = re.compile(r"<kind>\s*([a-z_ ]+?)\s*</kind>", re.IGNORECASE)
 _REASON = re.compile(r"<reasoning>(.*?)</reasoning>", re.IGNORECASE | re.DOTALL)
 
 
-def explain(cases: Sequence[Mismatch], handle: ModelHandle) -> list[Mismatch]:
-    """Add an explanation to every case, in order. ``handle`` is the model that sorts them. Raises
-    UserError for a model that cannot be asked."""
+def explain(cases: Sequence[Mismatch], model: str, calls: CallConfig) -> list[Mismatch]:
+    """Add an explanation to every case, in order. ``model`` sorts them, called as ``calls`` says.
+    Raises UserError for a model that cannot be asked."""
+    handle = single_model(model, calls)
 
     async def run() -> list[Mismatch]:
         engines = handle.open_engines(0.0)

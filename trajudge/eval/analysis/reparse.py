@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trajudge.eval.sources import read_last_judgments
-from trajudge.eval.store.inputs import open_recorded, open_spec
+from trajudge.eval.store.inputs import open_recorded, open_spec, recorded_data
 from trajudge.eval.store.run_folder import JUDGMENTS, copy_run, read_manifest, write_judgments
 from trajudge.eval.store.settings import ReparseConfig
 from trajudge.judges.calls.handle import cache_path
-from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import Cache
 from trajudge.judges.judging import NotRecorded, ReplayClient, ReplyOf, judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Reply, Status
 from trajudge.judges.registry import judge_of_id, make_judge, needs_of
+from trajudge.prompts.own import read_own_prompt
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS, Needs
@@ -41,9 +42,9 @@ def reparse(config: ReparseConfig) -> int:
     manifest = read_manifest(config.run)
     if (config.out / JUDGMENTS).exists():
         raise UserError(f"--out {config.out}: holds judgments already: choose another folder")
-    judge, needs = _judge(manifest, config.judge)
+    judge, needs = _judge(manifest, config)
     before, repeated = read_last_judgments(config.run)
-    spec = open_spec(config.data) if config.data else open_recorded(str(manifest["data"]))
+    spec = open_spec(config.data) if config.data else open_recorded(recorded_data(config.run))
     trajectories = _trajectories(spec, before, needs)
     judgments = asyncio.run(_read_again(before, judge, trajectories, _reply_of(config.cache)))
     copy_run(config.run, config.out)
@@ -53,17 +54,19 @@ def reparse(config: ReparseConfig) -> int:
     return OK
 
 
-def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs]:
+def _judge(manifest: dict[str, object], config: ReparseConfig) -> tuple[Judge, Needs]:
     """Make the judge with the run's options, and say what it needs to see.
 
     Raises UserError where the manifest does not name it.
     """
     judge_id = str(manifest.get("judge"))
-    name = named or judge_of_id(judge_id)
+    name = config.judge or judge_of_id(judge_id)
     if name is None:
         raise UserError(f"{judge_id}: is no judge of trajudge: name its file with --judge FILE")
     options = manifest.get("options")
     entries = options if isinstance(options, dict) else {}
+    if config.prompt is not None:
+        entries = {**entries, "prompt": read_own_prompt(config.prompt)}
     return make_judge(name, entries)[1], needs_of(name, entries)
 
 

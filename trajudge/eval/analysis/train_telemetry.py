@@ -29,9 +29,8 @@ from trajudge.eval.store.run_folder import (
     write_rewards,
     writing,
 )
-from trajudge.judges.methods.telemetry import FEATURES, features
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.telemetry_training import fit, folds_of
+from trajudge.judges.telemetry import FEATURES, features, fit, folds_of
 from trajudge.judges.training import key_hash
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey

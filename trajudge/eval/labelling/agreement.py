@@ -15,7 +15,7 @@ from pydantic import Field
 from trajudge.annotations import parse_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Label, Role, opinions_by_trajectory
-from trajudge.annotations.queue import QUESTIONS, LabelQueue, QueueItem
+from trajudge.annotations.queue import QUESTIONS, LabelQueue, Question, QueueItem
 from trajudge.annotations.queue_files import queue_annotations
 from trajudge.eval.reporting.sentences import UNDEFINED, benchmark_name, percent
 from trajudge.eval.scoring.records import OVERALL, Limits
@@ -27,7 +27,7 @@ from trajudge.stats.intervals import Interval, defined
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.tables import Table
 
-AnnotatedLabel = Literal["success", "side_effect", "repetition", "optimality"]
+AnnotatedLabel = Question
 Coefficient = Literal["raw", "kappa", "alpha"]
 
 SCALES: dict[AnnotatedLabel, Scale] = {
@@ -71,9 +71,7 @@ def label_agreements(annotations: Iterable[Label]) -> list[LabelAgreement]:
     unequal probabilities are weighted. Empty where no trajectory has two opinions. Raises UserError
     where only some tell how they were drawn.
     """
-    opinions = opinions_by_trajectory(
-        each for each in annotations if each.role is not Role.ADJUDICATED
-    )
+    opinions = _opinions(annotations)
     repeated = {key: _in_order(labels) for key, labels in opinions.items() if len(labels) > 1}
     present = {benchmark_of(key) for key in repeated}
     known = [name for name in BENCHMARKS if name in present]
@@ -256,12 +254,9 @@ def queue_quality(queue: LabelQueue) -> QueueQuality:
     )
 
 
-def _opinions(annotations: Sequence[Label]) -> Mapping[TrajectoryKey, list[Label]]:
-    opinions: dict[TrajectoryKey, list[Label]] = defaultdict(list)
-    for annotation in annotations:
-        if annotation.role != "adjudicated":
-            opinions[annotation.key].append(annotation)
-    return opinions
+def _opinions(annotations: Iterable[Label]) -> dict[TrajectoryKey, list[Label]]:
+    """Return the annotators' opinions by trajectory: what was adjudicated is none."""
+    return opinions_by_trajectory(one for one in annotations if one.role is not Role.ADJUDICATED)
 
 
 def _confusion(annotations: Sequence[Label]) -> SuccessConfusion:

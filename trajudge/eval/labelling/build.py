@@ -39,9 +39,8 @@ from trajudge.eval.store.filters import (
     read_descriptions,
     read_view,
 )
-from trajudge.eval.store.inputs import open_on_this_machine
+from trajudge.eval.store.inputs import open_on_this_machine, recorded_data
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.run_folder import read_manifest
 from trajudge.eval.store.table import marked
 from trajudge.eval.store.task_goals import TaskGoals, save_goals
 from trajudge.stats.intervals import Bools, Ints
@@ -191,7 +190,9 @@ def _plan(
     ``accepted`` (N, C): what each candidate accepts, whose precisions the design is for instead of
     the judges'. Raises UserError for labels that cannot be used.
     """
-    pilot: Labels = open_labels(config.annotations) if config.annotations is not None else {}
+    pilot: Labels = (
+        open_labels(config.annotations, keys=frame.keys) if config.annotations is not None else {}
+    )
     probability = frame.probability(pilot)
     known = frame.evidence(probability)
     aim = known if accepted is None else replace(known, accepted=accepted)
@@ -301,7 +302,7 @@ def _gold(config: BuildConfig, frame: Frame, drawn: Ints) -> dict[Any, Label]:
             f"--gold-share {config.gold_share:g}: gives no hidden check for {len(drawn):,} drawn "
             "trajectories: raise it, or leave out --gold"
         )
-    labels = open_labels(config.gold, "--gold")
+    labels = open_labels(config.gold, "--gold", frame.keys)
     known = {key for key, label in labels.items() if label.success is not None}
     if not config.data:  # the runs' data shows what was judged; other data may hold more
         known &= set(frame.keys)
@@ -329,8 +330,7 @@ def _kept(config: BuildConfig) -> set[TrajectoryKey]:
     for folder in config.runs:
         view = read_view(folder)
         if of_data:
-            recorded = str(read_manifest(folder).get("data") or "")
-            specs = config.data or [open_on_this_machine(recorded)]
+            specs = config.data or [open_on_this_machine(recorded_data(folder))]
             view = view.described(read_descriptions(specs, set(view.keys)))
         keys.update(view.keys.at(terms.trajectories(view)))
     return keys

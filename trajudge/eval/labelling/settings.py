@@ -8,18 +8,15 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from trajudge.annotations.queue import QUESTIONS, Layout, Question, Role, Stage
 from trajudge.eval.settings import LabelConfig, Runs, Split, TableFormat, TaskIdOption
 from trajudge.util.settings import Argument, Count, Option, Output, Seed, Settings
 
 Strategy = Literal[
     "random", "stratified", "disagreement", "low-confidence", "ppi", "audit", "cascade"
 ]
-Question = Literal["success", "side_effect", "repetition", "optimality"]
-Layout = Literal["trajudge", "agentrewardbench", "label-studio", "argilla"]
 Queue = Annotated[Path, Argument("QUEUE", "folder of a queue")]
-Stage = Annotated[
-    Literal["blind", "informed"], Option("the labels before, or after, the verdicts were shown")
-]
+StageOption = Annotated[Stage, Option("the labels before, or after, the verdicts were shown")]
 
 
 class BuildConfig(LabelConfig):
@@ -85,7 +82,7 @@ class BuildConfig(LabelConfig):
             "QUESTION",
             several=True,
         ),
-    ] = ("success", "side_effect", "repetition", "optimality")
+    ] = QUESTIONS
     informed: Annotated[
         bool,
         Option("after each submission show the verdicts and ask again; kept apart from the label"),
@@ -103,9 +100,7 @@ class PeopleConfig(Settings):
 
     queue: Queue
     add: Annotated[str | None, Option("a new person")] = None
-    role: Annotated[Literal["annotator", "adjudicator", "viewer"], Option("of the new person")] = (
-        "annotator"
-    )
+    role: Annotated[Role, Option("of the new person")] = "annotator"
 
 
 class LabelImportConfig(Settings):
@@ -135,7 +130,7 @@ class LabelExportConfig(Settings):
 
     queue: Queue
     out: Annotated[Path, Output("folder that is written", "DIR")] = Path("labels")
-    stage: Stage = "blind"
+    stage: StageOption = "blind"
     layout: Annotated[
         Layout,
         Option(
@@ -161,7 +156,7 @@ class EstimateConfig(Settings):
         str | None, Option("measure the agreement of these labels instead", "KIND:PATH")
     ] = None
     split: Annotated[Split, Option("of --annotations")] = "all"
-    stage: Stage = "blind"
+    stage: StageOption = "blind"
     task_id: TaskIdOption = "recorded"
     format: TableFormat = "table"
     json_output: Annotated[bool, Option("print JSON instead of tables", name="json")] = False

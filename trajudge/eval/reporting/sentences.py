@@ -5,9 +5,9 @@ caveats below.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_DOWN, Context, Decimal
-from itertools import chain
+from typing import NamedTuple
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.annotations.published import SUFFIX
@@ -15,9 +15,9 @@ from trajudge.eval.scoring.metrics import METRICS
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
-    LABELS,
     OVERALL,
     RULE_BASED,
+    WEIGHTED,
     Comparison,
     Coverage,
     EqualRecall,
@@ -39,6 +39,10 @@ from trajudge.util.tables import Columns, Table, table_of
 from trajudge.util.terminal import count_of, listed, one_line
 
 UNDEFINED = "–"
+
+NO_BETTER = "No better than baselines that never see the page"
+UNCLEAR = "Not significantly better than baselines that never see the page"
+BETTER = "Better than baselines that never see the page"
 
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
 
@@ -160,21 +164,24 @@ def finding(
     places = f"{len(benchmarks)} benchmarks" if len(benchmarks) != 1 else _only(benchmarks)
     title = scores.titled(f"{named} on {_judged(whole)} of {places}")
     lines = [title + _unfinished(scores, judges, most)]
-    failed = [c.judge for c in whole if c.judged and not c.statuses.get(Status.OK)]
+    failed = failed_judges(scores)
     if failed:
-        them = "the judge" if len(failed) == 1 else "these judges"
-        lines.append(
-            f"Every judgment of {listed(failed, most)} failed: the rates say nothing about {them}"
-        )
+        lines.append(f"Every judgment of {listed(failed, most)} failed: no rate is known")
     if failed and len(failed) == len(judges):
         return lines
     if label is None:
         lines += [*map(_verdicts, whole[:_UNLABELLED_JUDGES]), unscored(scores, option=option)]
-    elif len(judges) == 1:
-        lines.append(_one_judge(scores, label))
-    else:
+        return [*lines, *constant_sentences(scores, "success", most)]
+    lines.append(_first_judge(scores, label))
+    lines += _without_judging(scores, label)
+    if len(judges) > 1:
         lines += ranking_sentences(scores.comparison, label, most)
-    return lines
+    return [*lines, *constant_sentences(scores, label, most), *baseline_sentences(scores, most)]
+
+
+def failed_judges(scores: ScoreReport) -> list[str]:
+    """Name the judges of which no judgment ended well."""
+    return [c.judge for c in _whole(scores) if c.judged and not c.statuses.get(Status.OK)]
 
 
 def _unfinished(scores: ScoreReport, judges: list[str], most: int | None) -> str:
@@ -243,27 +250,131 @@ def _only(benchmarks: set[str]) -> str:
     return benchmark_name(next(iter(benchmarks)))
 
 
-def _one_judge(scores: ScoreReport, label: LabelName) -> str:
-    by_baseline = {s.baseline: s for s in score_rows(scores, label, OVERALL)}
-    name = LABEL_TITLES[label]
-    if False not in by_baseline:
-        return f"{name}: no labelled trajectory was judged"
-    cells = [precision_cell(by_baseline[False])]
-    line = f"{name}: precision {cells[0]}"
-    if True in by_baseline and by_baseline[True].n:
-        cells.append(precision_cell(by_baseline[True]))
-        line += f", rule-based {cells[1]}"
-    line += unit_of(*cells)
+class _Wording(NamedTuple):
+    """How a label's yes is written: what the judge does, what is so, and what is counted."""
+
+    accepts: str
+    are_so: str
+    ones: str
+
+
+_WORDINGS: dict[LabelName, _Wording] = {
+    "success": _Wording("accepts", "right", "right ones"),
+    "process": _Wording("accepts", "sound", "sound ones"),
+    "side_effect": _Wording("marks", "with a side effect", "ones with a side effect"),
+    "repetition": _Wording("marks", "repetitive", "repetitive ones"),
+}
+
+
+def _first_score(scores: ScoreReport, label: LabelName) -> Score | None:
+    """Return the overall score of the first judge that accepts a run, else of the first judge; None
+    where no labelled trajectory was judged."""
+    rows = {s.judge: s for s in score_rows(scores, label, OVERALL) if not s.baseline}
+    mine = [rows[judge] for judge in ordered_judges(scores) if judge in rows]
+    return min(filter(is_labelled, mine), key=lambda s: not s.counts.accepted, default=None)
+
+
+def _first_judge(scores: ScoreReport, label: LabelName) -> str:
+    """Write of the runs that the first judge accepts how many are right, and of the right ones how
+    many it accepts."""
+    first, judges = _first_score(scores, label), ordered_judges(scores)
+    if first is None:
+        return f"{LABEL_TITLES[label]}: no labelled trajectory was judged"
+    accepts, are_so, ones = _WORDINGS[label]
+    head = "" if len(judges) == 1 else f"First of {len(judges)} by precision is {first.judge}: "
+    alike = WEIGHTED not in scores.remarks
+    if not first.counts.accepted:
+        runs = f"{count_of(first.n, 'run')}, {first.positives:,} of them {are_so}"
+        text = f"of {runs}, it {accepts} none"
+    else:
+        precision, recall = (_share(first, name, alike) for name in ("precision", "recall"))
+        text = f"of the runs that it {accepts} {precision} are {are_so}; "
+        text += f"of the {ones} it {accepts} {recall}"
+    return head + text if head else f"O{text[1:]}"
+
+
+def _share(score: Score, name: str, is_counted: bool) -> str:
+    """Write a rate in percent, hits of trials where it ``is_counted``, and precision's interval."""
+    parts = []
+    if is_counted:
+        counts = score.counts
+        parts = [
+            f"{counts.tp:,} of {counts.accepted if name == 'precision' else counts.positives:,}"
+        ]
+    if name == "precision" and (limits := score.intervals.get(name)):
+        parts.append(f"95 % interval {percent(limits[0])} to {percent(limits[1])}")
+    elif name == "precision" and (reason := score.no_interval.get(name)):
+        parts.append(f"no interval: {reason}")
+    return f"{percent(score.rates[name])} %" + (f" ({'; '.join(parts)})" if parts else "")
+
+
+def _without_judging(scores: ScoreReport, label: LabelName) -> list[str]:
+    """Write what accepting every run and the rule reach on the first judge's trajectories."""
+    first = _first_score(scores, label)
+    if first is None or not first.n:
+        return []
+    parts, are_so = list[str](), _WORDINGS[label].are_so
+    if WEIGHTED not in scores.remarks:
+        share = f"{percent(first.positives / first.n)} % ({first.positives:,} of {first.n:,})"
+        parts.append(f"always yes: {share} are {are_so}, the base rate")
+    for rule in score_rows(scores, label, OVERALL):
+        if rule.baseline and rule.judge == first.judge and rule.n:
+            text = (
+                f"{precision_cell(rule)} % are right, {percent(rule.recall)} % of the right ones "
+            )
+            text = text + "accepted" if rule.counts.accepted else "accepts none"
+            parts.append(f"rule-based: {text}{_less_rule(scores, first, rule)}")
+    text = "; ".join(parts)
+    return [text[0].upper() + text[1:]] if text else []
+
+
+def _less_rule(scores: ScoreReport, first: Score, rule: Score) -> str:
+    """Write the judge's precision less the rule's, where it has an interval."""
     for d in scores.against_baseline:
-        whole = (d.benchmark, d.label, d.metric) == (OVERALL, label, "precision")
-        if whole and d.low is not None and d.high is not None:
+        place = (d.benchmark, d.label, d.metric, d.first)
+        if place != (OVERALL, first.label, "precision", first.judge):
+            continue
+        if d.low is not None and d.high is not None:
             clear = "significant" if d.low > 0 or d.high < 0 else "not significant"
             # A judge or the rule without a verdict on some: the figures above are of others too.
-            numbers = {s.n for s in by_baseline.values()}
-            both = "" if numbers == {d.n} else f" on the {d.n:,} with both"
+            both = "" if {first.n, rule.n} == {d.n} else f" on the {d.n:,} with both"
             points = signed_cell(d.difference, d.low, d.high)
-            line += f"; difference {points} points{both}, {clear}"
-    return line
+            return f"; difference {points} points{both}, {clear}"
+    return ""
+
+
+def constant_sentences(scores: ScoreReport, label: LabelName, most: int | None) -> list[str]:
+    """Name the judges that say the same of every run, which tells nothing of one."""
+    constant: dict[str, list[str]] = {"yes": [], "no": []}
+    for c in _whole(scores):
+        verdicts, yes = c.verdicts.get(label, 0), c.positive.get(label, 0)
+        if verdicts > 1 and yes in (0, verdicts):
+            constant["yes" if yes else "no"].append(c.judge)
+    return [
+        f"The same verdict on every run, {verdict}: {listed(judges, most)}"
+        for verdict, judges in constant.items()
+        if judges
+    ]
+
+
+def baseline_sentences(scores: ScoreReport, most: int | None = None) -> list[str]:
+    """Sort the judges by whether they are more precise at equal recall than every baseline that
+    never sees the page: no better, not significantly better, better. Each is named beside the
+    baseline that is hardest to beat; of more than ``most`` judges the first."""
+    hardest: dict[str, EqualRecall] = {}
+    for one in scores.equal_recall:
+        if one.judge not in hardest or one.difference < hardest[one.judge].difference:
+            hardest[one.judge] = one
+    sorted_judges: dict[str, list[str]] = {head: [] for head in (NO_BETTER, UNCLEAR, BETTER)}
+    for judge, one in hardest.items():
+        head = NO_BETTER if one.difference <= 0 else BETTER if (one.low or 0) > 0 else UNCLEAR
+        theirs = f"{one.baseline} {percent(one.baseline_precision)} %"
+        sorted_judges[head].append(f"{judge} {percent(one.precision)} %, {theirs}")
+    return [
+        f"{head} (precision at equal recall): {listed(named, most, sign='; ')}"
+        for head, named in sorted_judges.items()
+        if named
+    ]
 
 
 def ranking_sentences(
@@ -524,8 +635,6 @@ def without_estimate(scores: ScoreReport) -> list[str]:
 
 FEW_POSITIVES = 20
 
-DOES_NOT_READ = "a judge that does not beat these at equal recall does not read the page"
-
 SHOWN = 4  # warnings or names of one kind
 
 FAILED = {
@@ -541,7 +650,7 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     """Say what is not finished or was left out, where positives are too few, judgments failed or
     comparisons are undefined, what was paid beside the tables' cost, and the wall time."""
     lines = [f"warning: {cut}"] if (cut := unfinished(scores.unfinished)) else []
-    lines += [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
+    lines += [*baseline_sentences(scores), *_few_positives(scores), *scores.remarks]
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
             lines += _left_out(score, scores)
@@ -554,14 +663,13 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
 
 
 def warnings_of(scores: ScoreReport, most: int | None = None) -> list[str]:
-    """List what weakens the first screen's figures, the gravest first: failed judgments, judges
-    that a trivial baseline equals, too few positives, precision without an interval, judges on
+    """List what weakens the first screen's figures, one line a kind, the gravest first: failed
+    judgments, few positives, precision without an interval, what else is to be said, judges on
     different trajectories. Of more than ``most`` names a list holds the first."""
     whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
     lines = _missing_judgments(scores, whole, SHOWN if most is None else min(most, SHOWN))
-    few = _few_positives(scores, most, by_agent=False)
-    lines += [*beaten_by_baselines(scores, most), *few, *scores.remarks]
-    lines += _precision_without_interval(scores, most)
+    lines += [*_few_overall(scores, whole, most), *_precision_without_interval(whole, most)]
+    lines += sorted(scores.remarks, key=lambda line: not line.startswith("warning: "))
     lines += [f"warning: {line}" for line in _different_trajectories(scores)]
     unrewarded = max((s.without_reward for s in whole if s.baseline), default=0)
     if unrewarded:
@@ -570,36 +678,14 @@ def warnings_of(scores: ScoreReport, most: int | None = None) -> list[str]:
     return lines
 
 
-def beaten_by_baselines(scores: ScoreReport, most: int | None = None) -> list[str]:
-    """Name the judges that do not beat a trivial baseline at equal recall, and those whose
-    advantage is within the interval; of more than ``most`` the first."""
-    below = _beaten(scores, lambda paired: paired.difference <= 0, most)
-    close = _beaten(scores, lambda paired: paired.difference > 0 and (paired.low or 0) <= 0, most)
-    lines = []
-    if below:
-        lines.append(f"warning: no more precise at equal recall: {below}: {DOES_NOT_READ}")
-    if close:
-        lines.append(f"warning: not significantly more precise at equal recall: {close}")
-    return lines
-
-
-def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool], most: int | None) -> str:
-    """List the comparisons that are ``chosen``, with both precisions in percent."""
-    beaten = [
-        f"{one.judge} ({100 * one.precision:.1f} %) than {one.baseline} "
-        f"({100 * one.baseline_precision:.1f} %)"
-        for one in filter(chosen, scores.equal_recall)
-    ]
-    return listed(beaten, most)
-
-
 def _missing_judgments(scores: ScoreReport, whole: Sequence[Score], most: int) -> list[str]:
     """Say in one line what judges left without a prediction, and what that counts as; labels are
     named where they differ in it."""
     missing: dict[str, dict[str, list[str]]] = {}
     labels_of = Counter(s.judge for s in whole if not s.baseline and is_labelled(s))
+    failed = {*failed_judges(scores)}  # whose rates are not known
     for s in whole:
-        if s.missing and not s.baseline:
+        if s.missing and not s.baseline and s.judge not in failed:
             labels = missing.setdefault(s.judge, {}).setdefault(_missing(s, scores), [])
             labels.append(LABEL_TITLES[s.label].lower())
     if not missing:
@@ -631,35 +717,32 @@ def _missing(score: Score, scores: ScoreReport) -> str:
     return count_of(score.missing, f"{kind} judgment")
 
 
-def _precision_without_interval(scores: ScoreReport, most: int | None) -> list[str]:
-    """One warning per label and reason, with the benchmarks and, where they differ, whose."""
-    shown, missing = shown_benchmarks(scores), dict[tuple[LabelName, str], dict[str, list[str]]]()
-    for s in scores.scores:
-        if s.benchmark in shown and "precision" in s.no_interval and s.agent == ALL_AGENTS:
-            places = missing.setdefault((s.label, s.no_interval["precision"]), {})
-            places.setdefault(evaluator_name(s), []).append(benchmark_name(s.benchmark))
-    lines = []
-    for (label, reason), places in sorted(
-        missing.items(), key=lambda each: LABELS.index(each[0][0])
-    ):
-        scored = {evaluator_name(s) for s in scores.scores if s.label == label and s.n}
-        of = LABEL_TITLES[label].lower() + _where(places, scored, most)
-        lines.append(f"warning: precision without an interval ({of}): {reason}")
-    return lines
+def _few_overall(scores: ScoreReport, whole: Sequence[Score], most: int | None) -> list[str]:
+    """Warn once of the labels with too few positives overall, of each the fewest of a judge."""
+    few: dict[str, int] = {}
+    for s in whole:
+        if s.positives < FEW_POSITIVES and not s.baseline and is_labelled(s):
+            name = LABEL_TITLES[s.label].lower()
+            few[name] = min(few.get(name, s.positives), s.positives)
+    if not few:
+        return []
+    counts = listed([f"{name} {count:,}" for name, count in few.items()], most)
+    return [f"warning: few positive labels ({counts}): estimates are unreliable"]
 
 
-def _where(places: Mapping[str, Sequence[str]], scored: Set[str], most: int | None) -> str:
-    """List the benchmarks of each evaluator, of all together where they are alike or too many."""
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for evaluator, benchmarks in places.items():
-        alike.setdefault(tuple(dict.fromkeys(benchmarks)), []).append(evaluator)
-    if len(alike) > SHOWN or (len(alike) == 1 and places.keys() == scored):
-        return f", {listed(list(dict.fromkeys(chain(*places.values()))), most)}"
-    return "".join(
-        f"; {', '.join(names) if len(names) <= (most or SHOWN) else f'{len(names)} judges'} on "
-        f"{listed(benchmarks, most)}"
-        for benchmarks, names in alike.items()
+def _precision_without_interval(whole: Sequence[Score], most: int | None) -> list[str]:
+    """Warn once of overall rows whose precision has no interval, judges by reason."""
+    names: dict[str, list[str]] = {}
+    for s in whole:
+        if reason := s.no_interval.get("precision"):
+            label = "" if s.label == "success" else f" ({LABEL_TITLES[s.label].lower()})"
+            names.setdefault(reason, []).append(evaluator_name(s) + label)
+    if not names:
+        return []
+    reasons = "; ".join(
+        f"{listed(list(dict.fromkeys(who)), most)}: {reason}" for reason, who in names.items()
     )
+    return [f"warning: precision without an interval: {reasons}"]
 
 
 def is_labelled(score: Score) -> bool:
@@ -674,14 +757,13 @@ def shown_benchmarks(scores: ScoreReport) -> set[str]:
     return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
 
 
-def _few_positives(scores: ScoreReport, most: int | None = None, *, by_agent: bool) -> list[str]:
-    """Warn once per label of the benchmarks with too few positives, ``by_agent`` of each agent's
-    too; judges are named where not all were scored on the same trajectories."""
+def _few_positives(scores: ScoreReport) -> list[str]:
+    """Warn once per label of the benchmarks and agents with too few positives; judges are named
+    where not all were scored on the same trajectories."""
     few: dict[LabelName, dict[str, dict[str, int]]] = {}
     shown = shown_benchmarks(scores)
     for score in scores.scores:
         low = score.positives < FEW_POSITIVES and score.benchmark in shown
-        low &= by_agent or score.agent == ALL_AGENTS
         if low and not score.baseline and is_labelled(score):
             place = benchmark_name(score.benchmark)
             place += "" if score.agent == ALL_AGENTS else f" by {score.agent}"
@@ -694,17 +776,17 @@ def _few_positives(scores: ScoreReport, most: int | None = None, *, by_agent: bo
         scored = {s.judge for s in scores.scores if s.label == label and not s.baseline}
         for counts, judges in same.items():
             alike = len(same) == 1 and len(judges) == len(scored)
-            names = "" if alike else f" for {listed(judges, most)}"
-            lines.append(_few_sentence(LABEL_TITLES[label].lower() + names, counts, most))
+            names = "" if alike else f" for {', '.join(judges)}"
+            lines.append(_few_sentence(LABEL_TITLES[label].lower() + names, counts))
     return lines
 
 
-def _few_sentence(label: str, places: tuple[tuple[str, int], ...], most: int | None) -> str:
+def _few_sentence(label: str, places: tuple[tuple[str, int], ...]) -> str:
     if len(places) == 1:
         place, count = places[0]
         few = f"only {count_of(count, 'positive label')}" if count else "no positive label"
         return f"warning: {few} ({label}, {place}); estimates are unreliable"
-    counts = listed([f"{place} {count}" for place, count in places], most)
+    counts = ", ".join(f"{place} {count}" for place, count in places)
     return f"warning: few positive labels ({label}): {counts}; estimates are unreliable"
 
 
@@ -720,13 +802,13 @@ def _without_interval(scores: ScoreReport) -> list[str]:
 
 def _different_trajectories(scores: ScoreReport) -> list[str]:
     """Where the judges' order and their differences are not on the same trajectories."""
-    sizes = {
-        s.n
-        for s in scores.scores
-        if (s.benchmark, s.agent, s.label, s.baseline) == (OVERALL, ALL_AGENTS, "success", False)
-    }
+    failed = {*failed_judges(scores)}
+    whole = score_rows(scores, "success", OVERALL)
+    sizes = {s.n for s in whole if not s.baseline and s.judge not in failed}
     compared = {
-        d.n for d in scores.comparison.differences if (d.benchmark, d.label) == (OVERALL, "success")
+        d.n
+        for d in scores.comparison.differences
+        if (d.benchmark, d.label) == (OVERALL, "success") and failed.isdisjoint((d.first, d.second))
     }
     if len(sizes | compared) < 2:
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from trajudge.eval.reporting.sentences import (
     LABELS_OPTION,
@@ -13,7 +13,7 @@ from trajudge.eval.reporting.sentences import (
     baseline_rows,
     benchmark_name,
     cost_sentence,
-    evaluator_name,
+    failed_judges,
     finding,
     is_labelled,
     ordered_judges,
@@ -34,6 +34,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
+from trajudge.judges.judging import REPAIR
 from trajudge.util.tables import (
     WARNINGS,
     Table,
@@ -47,37 +48,32 @@ from trajudge.util.terminal import LINES, count_of
 
 _HEAD = ("evaluator", "precision [95 %]", "recall", "F1", "n")
 _FAULT_ROWS = 6
+ROWS = 10
+WIDEST = 0.6  # of an interval that is shown
 _REST = "All tables: --full"
 
 
+class Row(NamedTuple):
+    """One line of the table below its head; ``is_vague``: precision's interval is wider than
+    ``WIDEST``, or there is none."""
+
+    kind: Literal["judge", "rule", "trivial"]
+    cells: tuple[str, ...]
+    is_vague: bool = False
+
+
 class BenchmarkRows(NamedTuple):
-    """The rows of one benchmark: its ``judges`` and the ``rules``, the rule-based baseline, then
-    those without precision (``empty``); and the trivial baselines, which stay where judges are left
-    out."""
+    """The rows of one benchmark, the judges first, and the most positives that one was scored
+    on."""
 
     benchmark: str
-    judges: list[tuple[str, ...]]
-    rules: list[tuple[str, ...]]
-    empty: list[tuple[str, ...]]
-    trivial: list[tuple[str, ...]]
-
-    @property
-    def rows(self) -> list[tuple[str, ...]]:
-        """All but the trivial baselines."""
-        return [*self.judges, *self.rules, *self.empty]
-
-    def first(self, most: int) -> list[tuple[str, ...]]:
-        """Return the first rows, the baseline among them where it has room beside a judge."""
-        judges = self.judges[: max(most - bool(self.rules), 1)]
-        return [*judges, *self.rules, *self.empty][:most]
+    rows: list[Row]
+    positives: int
 
     def named(self) -> list[tuple[str, ...]]:
-        """Return all rows, with the benchmark's name in the first alone."""
-        return _named(self.benchmark, [*self.rows, *self.trivial])
-
-    def without_idle(self) -> BenchmarkRows:
-        """Leave out the trivial baseline that accepts nothing."""
-        return self._replace(trivial=[row for row in self.trivial if UNDEFINED not in row])
+        """Return the cells of all rows, with the benchmark's name in the first alone."""
+        name = benchmark_name(self.benchmark)
+        return [("" if at else name, *row.cells) for at, row in enumerate(self.rows)]
 
 
 class SummaryParts(NamedTuple):
@@ -145,44 +141,43 @@ def _faults(scores: ScoreReport, width: int, full: str) -> list[str]:
 
 
 def _label(scores: ScoreReport) -> LabelName | None:
-    """Success, or the first label that experts gave, None without labels."""
+    """Success, or the first label that experts gave; None without labels, and where every judgment
+    failed: then nothing is known of a judge."""
+    if {*failed_judges(scores)} == {*ordered_judges(scores)}:
+        return None
     labelled = {s.label for s in scores.scores if is_labelled(s)}
     return next((label for label in LABELS if label in labelled), None)
 
 
 def _groups(scores: ScoreReport, label: LabelName) -> list[BenchmarkRows]:
-    """Overall first, then each benchmark; an equal baseline of several judges stands once. Who
-    accepted nothing, or failed, is listed after those of whom there is something to say."""
+    """Overall first, then each benchmark. Who accepted nothing, or failed, stands below those of
+    whom there is something to say; trivial baselines that accept something stand in the first group
+    alone."""
     order = {judge: at for at, judge in enumerate(ordered_judges(scores))}
     shown = shown_benchmarks(scores)
     names = dict.fromkeys(s.benchmark for s in scores.scores if s.benchmark in shown)
     groups: list[BenchmarkRows] = []
     for benchmark in sorted(names, key=lambda name: name != OVERALL):
-        rows = sorted(
-            filter(is_labelled, score_rows(scores, label, benchmark)),
-            key=lambda s: (s.baseline, order.get(s.judge, 0)),
-        )
-        if rows:
-            judges, rules, empty = _parts(rows)
-            trivial = [] if groups else _trivial(scores, label, benchmark)
-            groups.append(BenchmarkRows(benchmark, judges, rules, empty, trivial))
+        mine = [*filter(is_labelled, score_rows(scores, label, benchmark))]
+        mine.sort(key=lambda s: order.get(s.judge, 0))
+        if not mine:
+            continue
+        vague = {_figures(s): _is_vague(s) for s in mine}
+        rows = [Row("judge", (s.judge, *_figures(s)), _is_vague(s)) for s in mine if not s.baseline]
+        rules = baseline_rows({s.judge: _figures(s) for s in mine if s.baseline})
+        rows += [Row("rule", row, vague[row[1:]]) for row in rules]
+        rows.sort(key=lambda row: row.cells[1] == UNDEFINED)
+        if not groups:
+            place = (label, benchmark, ALL_AGENTS)
+            trivial = [s for s in scores.baselines if (s.label, s.benchmark, s.agent) == place]
+            rows += [Row("trivial", (s.judge, *_figures(s))) for s in trivial if s.counts.accepted]
+        groups.append(BenchmarkRows(benchmark, rows, max(s.positives for s in mine)))
     return groups
 
 
-def _parts(scores: Sequence[Score]) -> tuple[list[tuple[str, ...]], ...]:
-    """Make the rows of judges, of the rule-based baseline, and of either without a precision."""
-    judges = [(evaluator_name(s), *_figures(s)) for s in scores if not s.baseline]
-    rules = baseline_rows({s.judge: _figures(s) for s in scores if s.baseline})
-    has_precision = [[row for row in rows if row[1] != UNDEFINED] for rows in (judges, rules)]
-    empty = [row for row in judges + rules if row[1] == UNDEFINED]
-    return (*has_precision, empty)
-
-
-def _trivial(scores: ScoreReport, label: LabelName, benchmark: str) -> list[tuple[str, ...]]:
-    """Make the rows of the trivial baselines, which stand in the first group alone."""
-    place = (label, benchmark, ALL_AGENTS)
-    baselines = (s for s in scores.baselines if (s.label, s.benchmark, s.agent) == place)
-    return [(evaluator_name(s), *_figures(s)) for s in baselines]
+def _is_vague(score: Score) -> bool:
+    limits = score.intervals.get("precision")
+    return limits is None or limits[1] - limits[0] > WIDEST
 
 
 def _figures(score: Score) -> tuple[str, ...]:
@@ -192,51 +187,72 @@ def _figures(score: Score) -> tuple[str, ...]:
 def _table(
     scores: ScoreReport, label: LabelName | None, width: int, room: int, full: str
 ) -> list[str]:
-    """Lay out the table in ``room`` lines: the overall rows, then the benchmarks that fit."""
-    groups = _groups(scores, label) if label else []
-    rows: list[tuple[str, ...]] = []
-    room -= 1  # the head
-    if sum(len(group.named()) for group in groups) > room:
-        groups = [group.without_idle() for group in groups]
-    left = len(groups)
-    for number, group in enumerate(groups):
-        room_here = room - len(rows) - (number + 1 < len(groups)) - len(group.trivial)
-        if len(group.rows) > room_here:
-            if number:
-                break
-            cut = max(room_here - 1, 1)
-            more = f"and {len(group.rows) - cut} more: {full}"
-            kept = [*group.first(cut), (more, *[""] * (len(_HEAD) - 1)), *group.trivial]
-            rows += _named(group.benchmark, kept)
-        else:
-            rows += group.named()
-        left -= 1
-    if not rows or label is None:
+    """Lay out the first group, then the benchmarks of which a judge has an interval that tells
+    something, in at most ``ROWS`` rows; say what was left out."""
+    if label is None or not (groups := _groups(scores, label)):
         return []
+    first, *others = groups
+    room = max(min(ROWS, room - 3), 2)  # the head, and two lines of what is left out
+    rows = _first_rows(first, room, full).named()
+    telling = [group for group in map(_without_vague, others) if group.rows]
+    shown = 0
+    for group in telling:
+        if len(rows) + len(group.rows) > room:
+            break
+        rows += group.named()
+        shown += 1
     lines = columns((LABEL_TITLES[label], *_HEAD), rows, width, names=2)
-    if left:
-        lines.append(f"and {count_of(left, 'more benchmark')}: {full}")
-    return lines
+    if left := len(telling) - shown:
+        lines += folded(f"and {count_of(left, 'more benchmark')}: {full}", width)
+    kept = {group.benchmark for group in telling}
+    vague = [group for group in others if group.benchmark not in kept]
+    few = "successes" if label == "success" else "positives"
+    return lines + _too_few(vague, few, width, full)
 
 
-def _named(benchmark: str, rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Name the benchmark in its first row alone."""
-    return [("" if at else benchmark_name(benchmark), *row) for at, row in enumerate(rows)]
+def _first_rows(group: BenchmarkRows, room: int, full: str) -> BenchmarkRows:
+    """Keep ``room`` rows: the first judges, the first rule, the trivial baselines, and how many are
+    left out."""
+    if len(group.rows) <= room:
+        return group
+    trivial = [row for row in group.rows if row.kind == "trivial"]
+    rest = [row for row in group.rows if row.kind != "trivial"]
+    kept = [row for row in rest if row.kind == "rule" and row.cells[1] != UNDEFINED][:1]
+    judges = [row for row in rest if row.kind == "judge"]
+    kept += judges[: max(room - len(trivial) - len(kept), 1)]
+    left = len(rest) - len(kept)
+    more = Row("judge", (f"and {left} more: {full}", *[""] * (len(_HEAD) - 1)))
+    return group._replace(rows=[*(row for row in rest if row in kept), more, *trivial])
+
+
+def _without_vague(group: BenchmarkRows) -> BenchmarkRows:
+    """Keep the rows whose interval tells something; none where no judge has one."""
+    rows = [row for row in group.rows if not row.is_vague]
+    return group._replace(rows=rows if any(row.kind == "judge" for row in rows) else [])
+
+
+def _too_few(groups: Sequence[BenchmarkRows], few: str, width: int, full: str) -> list[str]:
+    """Say of how many benchmarks no judge has an interval that tells something, and why."""
+    if not groups:
+        return []
+    why = f"with intervals wider than {100 * WIDEST:.0f} points"
+    if all(group.positives < 10 for group in groups):
+        why = f"with fewer than ten {few}"
+    named = count_of(len(groups), "benchmark")
+    return folded(f"and {named} {why}: too few to say ({full})", width)
 
 
 def _other_labels(scores: ScoreReport, label: LabelName | None, width: int) -> list[str]:
-    """One judge's overall rates on what else experts labelled."""
+    """One judge's overall rates on what else experts labelled, where they tell something."""
     if len(ordered_judges(scores)) > 1:
         return []
     lines: list[str] = []
     for other in LABELS:
-        others = [
-            s for s in score_rows(scores, other, OVERALL) if not s.baseline and is_labelled(s)
-        ]
-        if other != label and others:
-            text = f"{LABEL_TITLES[other]}: precision {precision_cell(others[0])}"
-            text += f", recall {percent(others[0].recall)}, F1 {rate_cell(others[0], 'f1')}"
-            lines += folded(f"{text}, n {others[0].n}", width)
+        mine = [s for s in score_rows(scores, other, OVERALL) if not s.baseline and is_labelled(s)]
+        if other != label and mine and not _is_vague(mine[0]):
+            text = f"{LABEL_TITLES[other]}: precision {precision_cell(mine[0])}"
+            text += f", recall {percent(mine[0].recall)}, F1 {rate_cell(mine[0], 'f1')}"
+            lines += folded(f"{text}, n {mine[0].n}", width)
     return lines
 
 
@@ -266,5 +282,8 @@ def _coverage(scores: ScoreReport) -> str:
         for label in LABELS
         if (rows := [*filter(is_labelled, score_rows(scores, label, OVERALL))])
     }
+    stages = (stage for usage in scores.spending for stage in usage.stages)
+    if turns := sum(stage.calls for stage in stages if stage.stage == REPAIR):
+        parts.append(count_of(turns, "corrective turn"))
     parts += [count_of(n, f"unsure {name} label") for name, n in unsure.items() if n]
     return "; ".join(parts)

@@ -28,6 +28,7 @@ from trajudge.eval.resilience.reading import (
     MetFault,
 )
 from trajudge.eval.sources import read_last_judgments
+from trajudge.eval.store.inputs import recorded_data
 from trajudge.eval.store.run_folder import read_manifest
 from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judge, Judgment
@@ -510,7 +511,7 @@ def judged_before(
 def _judged_arm(folder: Path, arms: Mapping[Path, ExperimentArm]) -> tuple[str, ExperimentArm]:
     """Return the judge of a run, and the arm that it judged. Raises UserError."""
     manifest = read_manifest(folder)
-    place = _judged_place(str(manifest.get("data")))
+    place = _judged_place(recorded_data(folder))
     arm = arms.get(place) if place else None
     if arm is None:
         raise UserError(

@@ -35,8 +35,9 @@ from trajudge.judges.batch.ledger import BatchRow, Ledger, LineCounts, ledger_pa
 from trajudge.judges.batch.openai import output_of
 from trajudge.judges.batch.service import batch_options
 from trajudge.judges.calls.handle import ModelHandle, cache_path
-from trajudge.judges.engine import Cache, Engines
 from trajudge.judges.engine.budget import BudgetSpent, Payments, dollars_by_request, read_attempts
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import Engines
 from trajudge.judges.model import Judgment
 from trajudge.util.commands import OK
 from trajudge.util.errors import UserError

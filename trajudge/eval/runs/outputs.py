@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from trajudge.eval.baselines import CLAIM, trivial_baselines, truth_of, with_baselines
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import goal_notes, is_labelled, run_cost, unscored
 from trajudge.eval.reporting.summary import summary
@@ -16,15 +17,16 @@ from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import metric_scores, score
 from trajudge.eval.scoring.records import Missing, ScoreReport, UnattributedCost, UnfinishedRun
-from trajudge.eval.sources import policy_name, recorded_policies
+from trajudge.eval.sources import Source, observed_verdicts, policy_name, recorded_policies
 from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import COST, writing
 from trajudge.eval.store.table import STATUS_CODE, JudgmentTable
 from trajudge.eval.store.task_goals import read_goals
-from trajudge.judges.calls.handle import guesses
 from trajudge.judges.model import Judgment, Status
+from trajudge.judges.models import guesses
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
+from trajudge.util.errors import UserError
 from trajudge.util.tables import WARNINGS, first_warnings, folded, screen_width
 from trajudge.util.terminal import count_of
 
@@ -46,6 +48,7 @@ def write_results(
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
     scored = partial(metric_scores, judgments, plan.labels, rewards=rewards, missing=missing)
     again = partial(scored, training=plan.training)
+    scores = _against_claims(scores, plan, judgments)
     notes = goal_notes(scores.scores, read_goals(plan.folder), again)
     scores = scores.model_copy(
         update={"unattributed_cost": unattributed, "remarks": (*scores.remarks, *notes)}
@@ -57,6 +60,26 @@ def write_results(
     if plan.run.export:
         _export(plan, plan.run.export[1], judgments)
     return scores
+
+
+def _against_claims(
+    scores: ScoreReport, plan: RunPlan, judgments: Sequence[Judgment]
+) -> ScoreReport:
+    """Hold a judge that asks a model against the agents' own claims of success, the one baseline
+    that needs no training; not where the runs cannot be read again."""
+    truth = truth_of(plan.labels, "success")
+    keys = truth.keys() & {one.key for one in judgments}
+    if plan.model is None or not keys:
+        return scores
+    try:
+        found = plan.source.read(keys.__contains__, NO_NEEDS)
+        runs = [run for run in found if isinstance(run, Trajectory)]
+    except UserError:
+        return scores
+    claims = trivial_baselines(runs, plan.labels, names=[CLAIM]).judgments
+    source = Source(str(plan.folder), JudgmentTable.of(judgments), {}, plan.labels)
+    source.training = plan.training
+    return with_baselines(scores, claims, observed_verdicts(source, scores.missing), plan.labels)
 
 
 def write_scores(folder: Path, scores: ScoreReport, annotations: str | None) -> ScoreReport:

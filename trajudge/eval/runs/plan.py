@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,9 +35,11 @@ from trajudge.eval.store.labels import RunLabels, labels_of, splits_of
 from trajudge.eval.store.manifest import RunManifest, code_version, default_folder
 from trajudge.eval.store.run_folder import unreadable_said
 from trajudge.eval.store.table import KeyColumns, are_equal, first_of_each
+from trajudge.judges.adapters.local import shown_model
 from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
+from trajudge.judges.judging import REPAIR
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import (
     JudgeEntry,
@@ -51,6 +53,7 @@ from trajudge.judges.registry import (
     with_model,
 )
 from trajudge.judges.training import key_hash, training_hashes
+from trajudge.prompts.own import read_own_prompt
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
@@ -65,8 +68,21 @@ MEMBER = "member "
 """Before a model's name in ``ModelHandle.others``: a model that a member asks."""
 
 
-def named_members(config: JudgeConfig) -> list[tuple[str, str | None]]:
-    """Return (judge, model) of every member. Raises UserError for one that cannot be a member."""
+class NamedMember(NamedTuple):
+    """A judge of a composed one, as ``--members`` names it; ``model`` None: that of ``--model``,
+    where it asks one."""
+
+    name: str
+    entry: JudgeEntry
+    model: str | None
+
+    def id_with(self, model: str | None) -> str:
+        """Return its id, with ``model`` where it asks one and names none."""
+        return with_model(self.name, self.model or (model if self.entry.needs_model else None))
+
+
+def named_members(config: JudgeConfig) -> list[NamedMember]:
+    """Return the members of a composed judge. Raises UserError for one that cannot be a member."""
     if not config.members:
         raise UserError(
             f"--judge {config.judge} needs its members: --members NAME[:MODEL],NAME[:MODEL]"
@@ -79,14 +95,14 @@ def named_members(config: JudgeConfig) -> list[tuple[str, str | None]]:
             raise UserError(f"--members {text}: a composed judge cannot be a member of another")
         if model and not entry.needs_model:
             raise UserError(f"--members {text}: judge {name} asks no model: leave {model} out")
-        members.append((name, model or None))
+        members.append(NamedMember(name, entry, model or None))
     return members
 
 
 def models_of(config: JudgeConfig, models: Sequence[str]) -> Sequence[str | None]:
     """Return the models that a composed judge is run with: ``--model``, for members that name none;
     without such a member, once."""
-    asking = [model for name, model in named_members(config) if find_judge(name).needs_model]
+    asking = [member.model for member in named_members(config) if member.entry.needs_model]
     if None not in asking:
         return [next(iter(asking), None)]
     if not models:
@@ -97,24 +113,12 @@ def models_of(config: JudgeConfig, models: Sequence[str]) -> Sequence[str | None
     return models
 
 
-def member_models(config: JudgeConfig) -> list[str]:
-    """Return the models beside ``--model`` that members ask."""
-    if not find_judge(config.judge).composed:
-        return []
-    named = (model for _, model in named_members(config) if model)
-    return [model for model in dict.fromkeys(named) if model != config.model]
-
-
 def composed_id(config: JudgeConfig, name: str) -> str:
-    """Put each member's own model into ``name``, the composed judge's: that of ``--model`` for a
-    member that names none and asks one. Raises UserError for a member that is then another's
-    double, whose vote would count twice."""
+    """Put each member's own model into ``name``, the composed judge's. Raises UserError for a
+    member that is then another's double, whose vote would count twice."""
     members = named_members(config)
-    given = "+".join(with_model(member, model) for member, model in members)
-    asked = [
-        with_model(member, model or (config.model if find_judge(member).needs_model else None))
-        for member, model in members
-    ]
+    given = "+".join(member.id_with(None) for member in members)
+    asked = [member.id_with(config.model) for member in members]
     if twice := [each for place, each in enumerate(asked) if each in asked[:place]]:
         raise UserError(
             f"--members {config.members}: with --model {config.model} two members are {twice[0]}: "
@@ -125,8 +129,8 @@ def composed_id(config: JudgeConfig, name: str) -> str:
 
 def member_fields(config: JudgeConfig) -> set[str]:
     """Return the options that any member takes."""
-    members = (name for name, _ in named_members(config))
-    return {field for name in members for field in find_judge(name).options_class.model_fields}
+    members = named_members(config)
+    return {field for member in members for field in member.entry.options_class.model_fields}
 
 
 def without_effect(
@@ -162,8 +166,8 @@ def _asks(config: JudgeConfig, *, models_of_their_own: bool = True) -> bool:
     if not entry.composed or not config.members:
         return entry.needs_model or entry.composed
     return any(
-        find_judge(name).needs_model and (models_of_their_own or not own)
-        for name, own in named_members(config)
+        member.entry.needs_model and (models_of_their_own or not member.model)
+        for member in named_members(config)
     )
 
 
@@ -179,15 +183,16 @@ def _none_asks(judges: Sequence[str]) -> str:
 def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
     work."""
+    if config.model is None:
+        raise ValueError("a model handle has a model")
     named = {role: getattr(config, f"{role}_model") for role in ROLES}
+    if find_judge(config.judge).composed:
+        named |= {MEMBER + str(each.model): each.model for each in named_members(config)}
     others = {
         role: single_model(model, calls)
         for role, model in named.items()
         if model is not None and model != config.model
     }
-    others |= {MEMBER + model: single_model(model, calls) for model in member_models(config)}
-    if config.model is None:
-        raise ValueError("a model handle has a model")
     return replace(single_model(config.model, calls), others=others)
 
 
@@ -211,29 +216,72 @@ def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, A
         check_representation(config.judge, given["representation"])
         if len(entry.representations) == 1:
             del given["representation"]
+    for role, handle in model.others.items() if model else ():
+        if role not in entry.models and not role.startswith(MEMBER):
+            raise UserError(
+                f"--{role}-model {handle.model}: judge {config.judge} has no {role}: leave the "
+                "option out"
+            )
     if entry.composed:
-        return _composed(config, entry, model, given)
+        return _composed_options(config, model, given)
     if model is None:
         return given
-    _check_models(config, entry, model, given.get("representation"))
-    facts: dict[str, Any] = {
+    options = _model_options(entry, model, "--model", given.get("representation"))
+    if config.structured is not None and "structured" in options:
+        options["structured"] = config.structured
+    return options | given
+
+
+def _model_options(
+    entry: JudgeEntry, model: ModelHandle, option: str, representation: str | None = None
+) -> dict[str, Any]:
+    """Return the judge's options that follow from its models. Raises UserError for a model that
+    lacks what the judge needs."""
+    if entry.logprobs and not model.gives_logprobs:
+        raise UserError(
+            f"{option} {model.model}: Anthropic's protocol gives no token probabilities, which "
+            f"judge {entry.name} is made of: name another model or judge"
+        )
+    for role in ("judge", *entry.models):
+        handle = model.others.get(role, model)
+        if entry.needs_pictures(role, representation) and not handle.known.images:
+            named = option if handle is model else f"--{role}-model"
+            raise UserError(
+                f"{named} {handle.model}: takes no images, and judge {entry.name} shows it "
+                "screenshots: name another model, or choose a judge or --representation of text"
+            )
+    options: dict[str, Any] = {
         "max_prompt_tokens": model.max_prompt_tokens,
         "images": model.images,
+        "structured": model.gives_structured_output,
         **{role: model.reader(role) for role in entry.models},
     }
     takes = entry.options_class.model_fields
-    return {name: value for name, value in facts.items() if name in takes} | given
+    return {name: value for name, value in options.items() if name in takes}
 
 
-def _composed(
-    config: JudgeConfig, entry: JudgeEntry, model: ModelHandle | None, given: dict[str, Any]
+def _composed_options(
+    config: JudgeConfig, model: ModelHandle | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Give the members the options that the composed judge does not take itself."""
-    own = entry.options_class.model_fields
-    theirs = {name: value for name, value in given.items() if name not in own}
-    nobodys = theirs.keys() - member_fields(config)
-    kept = {name: value for name, value in given.items() if name in own or name in nobodys}
-    return kept | member_options(config, model, theirs)
+    """Give every member what its model allows, and those of the ``given`` options that it takes;
+    what neither a member nor the composed judge takes stays, to be refused. Raises UserError."""
+    own, theirs = find_judge(config.judge).options_class.model_fields, member_fields(config)
+    members = []
+    for name, entry, named in named_members(config):
+        handle = model and model.others.get(f"{MEMBER}{named}", model)
+        takes = entry.options_class.model_fields.keys() - own.keys()
+        its_own = {option: value for option, value in given.items() if option in takes}
+        members.append(
+            {
+                "name": name,
+                "model": named,
+                "asks": None if handle is model or handle is None else handle.model,
+                "options": _model_options(entry, handle, "--members") if handle else {},
+                "given": its_own,
+            }
+        )
+    kept = {name: value for name, value in given.items() if name in own or name not in theirs}
+    return kept | {"of": {"members": members}}
 
 
 def _given(config: JudgeConfig) -> dict[str, Any]:
@@ -245,6 +293,13 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
         if getattr(config, name) is not None:
             given[name] = getattr(config, name)
     takes = find_judge(config.judge).options_class.model_fields
+    if config.prompt is not None:
+        if "prompt" not in takes:
+            raise UserError(
+                f"--prompt {config.prompt}: judge {config.judge} has prompts of its own: take "
+                "--judge simplified"
+            )
+        given["prompt"] = read_own_prompt(config.prompt)
     if config.success_last:
         if "success" not in takes:
             raise UserError(
@@ -252,75 +307,15 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
                 "or take --judge simplified"
             )
         given["success"] = "last"
+    if find_judge(config.judge).is_repaired:
+        published = given.get("prompts", "trajudge") != "trajudge"
+        repair = config.repair if config.repair is not None else int(not published)
+        if repair:
+            given.setdefault(REPAIR, repair)
     for name in ("rule", "quorum", "tie"):
         if getattr(config, name) is not None and name in takes:
             given[name] = getattr(config, name)
     return given
-
-
-def _check_models(
-    config: JudgeConfig, entry: JudgeEntry, model: ModelHandle, representation: str | None
-) -> None:
-    """Check that the judge uses every model and that each model has what the judge needs.
-
-    Raises UserError.
-    """
-    for role in model.others:
-        if role not in entry.models:
-            raise UserError(
-                f"--{role}-model {model.others[role].model}: judge {config.judge} has no {role}: "
-                "leave the option out"
-            )
-    if entry.logprobs and not model.gives_logprobs:
-        raise UserError(
-            f"--model {model.model}: Anthropic's protocol gives no token probabilities, which "
-            f"judge {config.judge} is made of: name another model or judge"
-        )
-    for role in ("judge", *entry.models):
-        handle = model.others.get(role, model)
-        if entry.needs_pictures(role, representation) and not handle.known.images:
-            option = "--model" if handle is model else f"--{role}-model"
-            raise UserError(
-                f"{option} {handle.model}: takes no images, and judge {config.judge} shows it "
-                "screenshots: name another model, or choose a judge or --representation of text"
-            )
-
-
-def member_options(
-    config: JudgeConfig, model: ModelHandle | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """``of`` for the judge: every member with what its model's window and eyes allow, and with
-    those of the ``given`` options that it takes. Raises UserError for a model that lacks what its
-    member needs."""
-    members = []
-    for name, named in named_members(config):
-        entry = find_judge(name)
-        handle = model and model.others.get(f"{MEMBER}{named}", model)
-        facts: dict[str, Any] = {}
-        if handle:
-            if entry.pictures and not handle.known.images:
-                raise UserError(
-                    f"--members {name}: {handle.model} takes no images, and {name} needs them"
-                )
-            if entry.logprobs and not handle.gives_logprobs:
-                raise UserError(
-                    f"--members {name}: Anthropic's protocol gives no token probabilities, which "
-                    f"{name} is made of: name another model than {handle.model}"
-                )
-            reader = handle.reader("")
-            facts = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
-            facts |= dict.fromkeys(entry.models, reader)
-        takes = entry.options_class.model_fields
-        members.append(
-            {
-                "name": name,
-                "model": named,
-                "asks": None if handle is model or handle is None else handle.model,
-                "options": {key: value for key, value in facts.items() if key in takes},
-                "given": {key: value for key, value in given.items() if key in takes},
-            }
-        )
-    return {"of": {"members": members}}
 
 
 T = TypeVar("T")
@@ -467,84 +462,113 @@ class RunPlan:
         return self.labels if isinstance(self.labels, RunLabels) else self.labels.values()
 
 
-class MadeJudge(NamedTuple):
-    """A judge with its id, and what a manifest says of it beside that."""
+class ReadyJudge(NamedTuple):
+    """A judge with the model that it asks (None: it asks none), its id, and what a manifest says of
+    it besides."""
 
     id: str
     judge: Judge
     needs: Needs
     prompt_hash: str | None
     options: dict[str, Any]
+    given: dict[str, Any]
+    model: ModelHandle | None
 
 
-def made_judge(config: JudgeConfig, options: Mapping[str, Any]) -> MadeJudge:
-    """Make the judge of a run. Raises UserError for options that it does not take."""
-    name, judge = make_judge(config.judge, options)
+def ready_judge(config: JudgeConfig, calls: CallConfig) -> ReadyJudge:
+    """Make the judge and the model of a run; ``given`` of it are the options that it was made of.
+    Raises UserError for options and models that it does not take."""
+    model = make_model_handle(config, calls) if config.model is not None else None
+    given = judge_options(config, model)
+    name, judge = make_judge(config.judge, given)
     entry = find_judge(config.judge)
-    return MadeJudge(
-        id=composed_id(config, name) if entry.composed else with_model(name, config.model),
+    return ReadyJudge(
+        id=composed_id(config, name)
+        if entry.composed
+        else with_model(name, config.model and shown_model(config.model)),
         judge=judge,
-        needs=needs_of(config.judge, options),
+        needs=needs_of(config.judge, given),
         prompt_hash=getattr(judge, "prompt_hash", None) or entry.digest or None,
-        options=shown_options(config.judge, options),
+        options=shown_options(config.judge, given),
+        given=given,
+        model=model,
     )
 
 
-def _plan(request: RunRequest, config: JudgeConfig, find: Callable[[], DataSource]) -> RunPlan:
-    """Settle everything; the model is made before the data are looked for. Raises UserError."""
-    data, calls, run = request.data, request.calls, request.run
-    model = make_model_handle(config, calls) if config.model is not None else None
-    options = judge_options(config, model)
-    source = find()
+@dataclass(frozen=True)
+class ChosenData:
+    """The trajectories and labels of a request: ``keys`` are to be judged, in this order, of all in
+    ``index``; a split leaves ``unsplit`` out because no label names theirs."""
+
+    source: DataSource
+    index: DataIndex
+    labels: Labels
+    split: str
+    keys: KeyColumns
+    unsplit: KeyColumns
+
+
+def choose_data(request: RunRequest, source: DataSource | None = None) -> ChosenData:
+    """Open the data and labels, and draw what is judged; ``source`` is there instead of the
+    request's. Raises UserError for what cannot be read, and where nothing is left to judge."""
+    data = request.data
+    source = source or find_source(data.data, data.annotations, data.goals, data.labels_by)
     labels = labels_of(source.annotations)
     split = _split(data.split, labels)
     index = _index(source, strict=data.strict)
     refuse_unmatched_labels(str(source.labels), index.keys, labels, split)
-    rng = np.random.default_rng(calls.seed)
+    rng = np.random.default_rng(request.calls.seed)
     keys, unsplit = select(index.keys, data, split, splits_of(labels), rng)
-    made, card = made_judge(config, options), find_judge(config.judge).card
+    return ChosenData(source, index, labels, split, keys, unsplit)
+
+
+def _plan(request: RunRequest, config: JudgeConfig, chosen: ChosenData) -> RunPlan:
+    """Make the judge and its model, and settle what its run is. Raises UserError."""
+    data, calls, run = request.data, request.calls, request.run
+    ready, card = ready_judge(config, calls), find_judge(config.judge).card
+    source, keys, labels = chosen.source, chosen.keys, chosen.labels
     names = ("benchmark", "agent", "task", "limit", "stratified")
     asked = data.model_dump(mode="json", include=set(names))
     manifest = RunManifest(
-        judge=made.id,
+        judge=ready.id,
         card=card.model_dump(mode="json") if card else {},
-        prompt_hash=made.prompt_hash,
-        options=made.options,
+        prompt_hash=ready.prompt_hash,
+        options=ready.options,
         samples=run.samples,
         seed=calls.seed,
         data=source.spec,
         revision=source.revision,
         annotations=source.labels,
         selection={
-            "split": split,
+            "split": chosen.split,
             "trajectories": len(keys),
             **{name: asked[name] for name in names if asked[name]},
         },
         protocol=run.protocol,
         version=code_version(),
-        training_keys=_trained_on(made.id, made.judge, keys),
+        training_keys=_trained_on(ready.id, ready.judge, keys),
         loader_digest=source.loader_digest,
         goals=source.goals.digest if source.goals else None,
-        judge_versions=versions_of(config.judge, options),
-        **(model.manifest if model else {}),
+        judge_versions=versions_of(config.judge, ready.given),
+        **(ready.model.manifest if ready.model else {}),
     )
     return RunPlan(
         config=config,
         data=data,
         calls=calls,
         run=run,
-        model=model,
+        model=ready.model,
         source=source,
         keys=keys,
-        unreadable=index.unreadable,
-        label_fit=label_fit(index.keys, keys, unsplit, labels),
+        unreadable=chosen.index.unreadable,
+        label_fit=label_fit(chosen.index.keys, keys, chosen.unsplit, labels),
         known=labels,
-        judge_id=made.id,
-        judge=made.judge,
-        needs=made.needs,
+        judge_id=ready.id,
+        judge=ready.judge,
+        needs=ready.needs,
         manifest=manifest,
         folder=run.out if run.out else default_folder(manifest),
-        answer_options=answer_options(config.judge, options),
+        answer_options=answer_options(config.judge, ready.given),
     )
 
 
@@ -593,7 +617,8 @@ def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
     option that is new since the first release only where it is not at its default."""
     kind = find_judge(judge).options_class
     shown = kind.model_validate(own_options(kind, given)).model_dump(mode="json")
-    return {**shown, **read_defences(judge, kind, given).given}
+    repair = {REPAIR: given[REPAIR]} if given.get(REPAIR) else {}
+    return {**shown, **read_defences(judge, kind, given).given, **repair}
 
 
 LEAN = (
@@ -604,26 +629,24 @@ LEAN = (
 
 def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[RunPlan]:
     """Plan the runs that are asked for, in order; ``source`` is their data in place of the
-    request's. Raises UserError for any that cannot work, before the first is begun."""
-    wanted = list(_pairs(request))
-    if request.batch.is_on and all(model is None for _, model in wanted):
-        option = "--batch-files" if request.batch.batch_files else "--batch"
-        raise UserError(f"{option}: {no_judge_asks([judge for judge, _ in wanted])}")
-    data = request.data
-
-    @cache
-    def find() -> DataSource:
-        return source or find_source(data.data, data.annotations, data.goals, data.labels_by)
-
+    request's. Paths are looked at first, then data, then judges and their models. Raises UserError
+    for any that cannot work, before the first is begun."""
     with collection_paused():
-        runs = [_plan(request, _for_one(request, judge, model), find) for judge, model in wanted]
+        chosen = choose_data(request, source)
+        wanted = list(_pairs(request))
+        if request.batch.is_on and all(model is None for _, model in wanted):
+            option = "--batch-files" if request.batch.batch_files else "--batch"
+            raise UserError(f"{option}: {no_judge_asks([judge for judge, _ in wanted])}")
+        runs = [_plan(request, _for_one(request, judge, model), chosen) for judge, model in wanted]
     if len(wanted) > 1 and request.run.out:
         runs = [plan.below(request.run.out) for plan in runs]
     folders = [plan.folder for plan in runs]
     for folder in folders:
         if folders.count(folder) > 1:
             raise UserError(f"duplicate run {folder}: name each judge, and each model, once")
-    if request.run.export and (note := _export_note(find().spec, request.run.export_restricted)):
+    if request.run.export and (
+        note := _export_note(chosen.source.spec, request.run.export_restricted)
+    ):
         sys.stderr.write(f"note: {note}\n")
     return runs
 
@@ -675,6 +698,8 @@ def _for_one(request: RunRequest, judge: str, model: str | None) -> JudgeConfig:
     mended = {"options": options, "success_last": one.success_last and "success" not in foreign}
     if "prompts" in foreign:
         mended["prompts"] = None
+    if "prompt" in foreign:
+        mended["prompt"] = None
     return one.model_copy(update=mended)
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.settings import BatchConfig, RunRequest
-from trajudge.judges.calls.handle import ModelHandle, guesses, known_facts
+from trajudge.judges.calls.handle import ModelHandle, known_facts
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Status, Usage
+from trajudge.judges.models import guesses
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.commands import OK

@@ -37,7 +37,7 @@ from trajudge.eval.runs.jobs import (
     places_to_read,
     workers_for,
 )
-from trajudge.eval.runs.plan import RunPlan, judge_options, made_judge, make_model_handle
+from trajudge.eval.runs.plan import RunPlan, ready_judge
 from trajudge.eval.runs.session import Record, Refresh, RunSession, judge_job
 from trajudge.eval.store.manifest import RunManifest, code_version
 from trajudge.eval.store.run_folder import RunDollars
@@ -45,17 +45,10 @@ from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.adapters.base import Adapter, AdapterResponse, MarksPrompts
 from trajudge.judges.adapters.errors import causes
 from trajudge.judges.calls.handle import ModelHandle
-from trajudge.judges.engine import (
-    Budget,
-    BudgetSpent,
-    Engine,
-    EngineReply,
-    Engines,
-    Estimate,
-    Limiter,
-    Payments,
-    Retry,
-)
+from trajudge.judges.engine.budget import Budget, BudgetSpent, Estimate, Payments
+from trajudge.judges.engine.engine import Engine, EngineReply, Engines
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.model import Judge, Judgment, Request, Usage
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.tokens import counting_for, encoding_of
@@ -209,14 +202,14 @@ class JudgingActor:
                 f"--ray: {folder} is not a folder of every node ({error.strerror}): start the "
                 "command in one that all nodes have"
             ) from error
-        model = make_model_handle(plan.config, plan.calls) if plan.config.model else None
-        made = made_judge(plan.config, judge_options(plan.config, model))
-        self._plan, self._since = replace(plan, judge=made.judge, model=model), since
+        ready = ready_judge(plan.config, plan.calls)
+        model = ready.model
+        self._plan, self._since = replace(plan, judge=ready.judge, model=model), since
         _check_same(
             plan.manifest,
             version=code_version(),
-            prompt_hash=made.prompt_hash,
-            options=made.options,
+            prompt_hash=ready.prompt_hash,
+            options=ready.options,
             loader_digest=plan.source.loader_digest,
             **(model.manifest if model else {}),
         )

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trajudge.annotations import frame_of
 from trajudge.eval.runs.jobs import (
@@ -55,13 +55,14 @@ from trajudge.eval.store.run_folder import (
 from trajudge.eval.store.table import PAYMENTS, JudgmentTable
 from trajudge.eval.store.task_goals import write_goals
 from trajudge.judges.calls.handle import ModelHandle
-from trajudge.judges.engine import Engine, Engines, Payments
-from trajudge.judges.engine.budget import read_payments
+from trajudge.judges.engine.budget import Payments, read_payments
+from trajudge.judges.engine.engine import Engine, Engines
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.commands import FAILURES, INTERRUPTED, OK
+from trajudge.util.terminal import progress_bar
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +130,10 @@ class RunSession:
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
         unattributed = unattributed_cost(self.plan.folder / PAYMENTS, judgments.calls, self.waiting)
-        scores = await asyncio.to_thread(write_results, self.plan, judgments, rewards, unattributed)
+        with progress_bar("scoring"):
+            scores = await asyncio.to_thread(
+                write_results, self.plan, judgments, rewards, unattributed
+            )
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.plan, judgments, self.stop.reason))
         return RunResult(
@@ -212,7 +216,8 @@ class RunSession:
         if engines:  # without a model there is nothing to wait for, and no log
             log.info("%s: begun, %d of %d judged", plan.judge_id, self.before, self.total)
         name = plan.judge_id
-        with RunProgress(self.total, self.before, self.failed_before, name=name) as progress:
+        counts = (self.total, self.before, self.failed_before)
+        with RunProgress(*counts, name=name, remedy=remedy(plan.manifest.options)) as progress:
 
             def record(judgment: Judgment) -> None:
                 if effective:
@@ -248,6 +253,16 @@ class RunSession:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
         return FAILURES if are_too_many(failures(judgments), self.plan) else OK
+
+
+def remedy(options: Mapping[str, Any]) -> str:
+    """Say what to try where a model's answers cannot be read, by the options of its judge."""
+    in_tags = options.get("answer") == "tags" or not options.get("structured", True)
+    if "answer" in options and in_tags and options.get("prompts", "trajudge") == "trajudge":
+        return "try --judge-option answer=schema, or another model"
+    if not options.get("repair"):
+        return "try --repair 1, --judge logprob, or another model"
+    return "try --judge logprob, or another model"
 
 
 async def judge_job(plan: RunPlan, job: JudgmentJob, ask: RecordedClient | None) -> Judgment:

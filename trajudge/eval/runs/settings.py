@@ -11,7 +11,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from trajudge.annotations import LabelsBy
-from trajudge.eval.settings import Split
+from trajudge.eval.settings import (
+    AnnotationsOption,
+    ColumnsOption,
+    Split,
+    WordsOption,
+    name_columns,
+)
 from trajudge.judges.calls.settings import PARAMETERS, CallConfig
 from trajudge.util.commands import MOST_SAMPLES
 from trajudge.util.files import check_folder
@@ -69,7 +75,26 @@ class JudgeConfig(Settings):
         RepresentationName | None,
         Option("what the judge sees of the final page (default: the judge's own)"),
     ] = None
+    structured: bool | None = None
+    """Whether answers may be asked for by a JSON schema; None: as the model takes it."""
     success_last: Annotated[bool, Option("ask for success after the other labels")] = False
+    repair: Annotated[
+        int | None,
+        Field(ge=0, le=3),
+        Option(
+            "corrective turns after a reply that cannot be read (default: 1, with published "
+            "prompts 0)",
+            "N",
+        ),
+    ] = None
+    prompt: Annotated[
+        Path | None,
+        Option(
+            "your own, for --judge simplified: a template (to start from:  trajudge judges show "
+            "simplified --prompt), and system.jinja beside it where there is one",
+            "FILE",
+        ),
+    ] = None
     prompts: Annotated[
         Literal["trajudge", "agentrewardbench", "browser-use", "fara"] | None,
         Option(
@@ -89,14 +114,14 @@ class DataConfig(Settings):
     data: Annotated[
         str | None,
         Option(
-            "a file or folder, KIND:PATH (an unknown KIND lists them), an installed loader or a "
-            "Python file (default: the AgentRewardBench copy on this machine, else the sample)",
+            "a file or folder, KIND:PATH (an unknown KIND lists them), a loader or Python file "
+            "(default: the AgentRewardBench copy here, else the sample)",
             "KIND:PATH",
         ),
     ] = None
-    annotations: Annotated[
-        str | None, Option("expert labels (default: those of the data)", "KIND:PATH")
-    ] = None
+    annotations: AnnotationsOption = None
+    columns: ColumnsOption = None
+    words: WordsOption = None
     labels_by: Annotated[
         LabelsBy | None,
         Option(
@@ -118,6 +143,11 @@ class DataConfig(Settings):
     limit: Annotated[Count | None, Option("at most N trajectories")] = None
     stratified: Annotated[bool, Option("spread --limit over benchmarks and agents")] = False
     strict: Annotated[bool, Option("stop at the first trajectory that cannot be read")] = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_columns(cls, values: Any) -> Any:
+        return name_columns(values)
 
     @model_validator(mode="after")
     def _check_stratified(self) -> Self:

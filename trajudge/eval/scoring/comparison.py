@@ -114,14 +114,15 @@ def against_baseline(
     cells: Sequence[GroupObservations], missing: Missing
 ) -> list[MetricDifference]:
     """Differences, judge less rule, of every judge on success and every benchmark with all agents;
-    trajectories without an official reward are left out, failed judgments as ``missing`` says."""
+    trajectories without an official reward are left out, failed judgments as ``missing`` says.
+    A judge that gave no answer has none."""
     pairs: dict[str, list[JudgePair]] = defaultdict(list)
     rules: dict[bytes, Observations] = {}
     for cell in cells:
         if cell.judge == RULE_BASED or cell.group.agent != ALL_AGENTS:
             continue
         mine = cell.observations.counted(missing).rewarded()
-        if len(mine):
+        if mine.answered.any():
             rule = rules.setdefault(mine.trajectories, mine.as_rule_based())
             pairs[cell.group.benchmark].append(JudgePair(cell.judge, RULE_BASED, mine, rule))
     return [
@@ -242,10 +243,11 @@ def compared_observations(
     predictions: Predictions, label: LabelName, missing: Missing, members: Bools | None = None
 ) -> Observations:
     """Observe a judge that is held against others, of the trajectories ``members`` (T,) of its
-    reference, all without it: a failed judgment counts as ``missing`` says, or is left out."""
+    reference, all without it: a failed judgment counts as ``missing`` says, or is left out, as are
+    all where none gave an answer."""
     observations = predictions.observe(label, missing)
     counted = np.ones(len(observations), dtype=bool)
-    if missing == "exclude":
+    if missing == "exclude" or not observations.answered.any():
         counted &= observations.answered
     if members is not None:
         counted &= members[observations.index]

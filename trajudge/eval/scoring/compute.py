@@ -15,6 +15,7 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.rungs import RUNGS, WHOLE
 from trajudge.eval.scoring.comparison import Compared, against_baseline, compare
 from trajudge.eval.scoring.metrics import (
+    METRICS,
     SCORE_METRICS,
     VERDICT_METRICS,
     agentrewardbench_rates,
@@ -33,6 +34,7 @@ from trajudge.eval.scoring.observations import (
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     RULE_BASED,
+    WEIGHTED,
     Counts,
     Coverage,
     JudgeUsage,
@@ -67,10 +69,11 @@ from trajudge.util.errors import UserError
 from trajudge.util.machine import collection_paused
 from trajudge.util.terminal import count_of
 
-WEIGHTED = (
-    "labels: drawn with unequal probabilities: every rate weights a label by one over its "
-    "inclusion probability, while n counts labels"
-)
+# The rates of a judge none of whose judgments gave an answer.
+_UNKNOWN: dict[str, Any] = {
+    **dict.fromkeys(METRICS),
+    **{name: {} for name in ("intervals", "no_interval", "design_effects")},
+}
 
 
 def score(
@@ -95,7 +98,7 @@ def score(
     What a failed judgment counts as: ``negative``, as not accepted (a reward model would not have
     taken it); ``exclude``, not at all; ``agentrewardbench``, as the paper has it: a reply without
     the tag is 0, no valid reply is -1, and its arithmetic (``metrics.agentrewardbench_rates``)
-    gives the rates.
+    gives the rates. Where no judgment gave an answer no rate is known, whatever failures count as.
     """
     with collection_paused():
         judges, reference = _read_judges(judgments, labels, rewards, missing, training)
@@ -293,6 +296,8 @@ def _scores(cells: Sequence[GroupObservations], missing: Missing) -> list[Score]
         measured = _measure([observed[place] for place in places], missing)
         for place, metrics in zip(places, measured, strict=True):
             fields[place] |= metrics
+            if len(observed[place]) and not observed[place].answered.any():
+                fields[place] |= _UNKNOWN
     return [Score(**each) for each in fields]
 
 

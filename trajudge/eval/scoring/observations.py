@@ -471,11 +471,13 @@ def trained_on(
     return keys
 
 
-def without_training(judgments: Sequence[Judgment], training: Training) -> list[Judgment]:
+def without_training(judgments: Iterable[Judgment], training: Training) -> JudgmentTable:
     """Leave out the judgments on training data."""
-    if not training:
-        return list(judgments)
-    return [j for j in judgments if j.key not in training.get(j.judge, ())]
+    table = JudgmentTable.of(judgments)
+    kept = np.ones(len(table), dtype=bool)
+    for judge, keys in training.items():
+        kept &= ~table.of_judge(judge) | (places_among(table.keys, KeyColumns.of(keys)) < 0)
+    return table.at(kept)
 
 
 def on_training_set(judge: str, count: int) -> Iterator[str]:

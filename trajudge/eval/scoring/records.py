@@ -56,6 +56,11 @@ ALL_AGENTS = "all"
 
 RULE_BASED = "rule-based"
 
+WEIGHTED = (
+    "labels: drawn with unequal probabilities: every rate weights a label by one over its "
+    "inclusion probability, while n counts labels"
+)
+
 # The corrected p-value at which two judges differ.
 ALPHA = 0.05
 

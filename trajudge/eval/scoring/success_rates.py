@@ -45,16 +45,15 @@ def estimated_rates(
     if judge == RULE_BASED or predictions.reference.is_weighted:
         return
     reference, index = predictions.reference, predictions.index
-    counted = np.ones(len(index), dtype=bool)
-    if missing == "exclude":
-        counted = predictions.answered("success")
+    answered = predictions.answered("success")
+    counted = answered if missing == "exclude" else np.ones(len(index), dtype=bool)
     labelled = counted & (reference.labels["success"][index] != UNKNOWN)
     unlabelled = counted & ~reference.annotated[index]
     if not (labelled.any() and unlabelled.any()):
         return
     for group in groups:
         members = group.members(reference)[index]
-        if (members & labelled).any() and (members & unlabelled).any():
+        if all((members & some).any() for some in (answered, labelled, unlabelled)):
             yield _estimate(judge, group, predictions, members & labelled, members & unlabelled)
 
 
@@ -143,7 +142,9 @@ def success_rates(cells: Sequence[GroupObservations], missing: Missing) -> list[
         expert, *verdicts = _means([first.labels, *accepted], first, missing)
         (rule,) = _means([np.clip(rewarded.reward, 0.0, 1.0)], rewarded, missing)
         for place, verdict in zip(places, verdicts, strict=True):
-            means = {"expert": expert, "judge_rate": verdict, "rule_based": rule}
+            is_known = counted[place].answered.any() or not len(first)
+            by_judge = verdict if is_known else (None, None)
+            means = {"expert": expert, "judge_rate": by_judge, "rule_based": rule}
             rates[place] = SuccessRate(
                 judge=cells[place].judge,
                 benchmark=cells[place].group.benchmark,

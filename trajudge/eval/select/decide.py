@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from trajudge.eval.select.decision import (
     CandidateVerdict,
     Compared,
     Decision,
+    HoldingTarget,
     UnderAttack,
 )
 from trajudge.eval.select.evidence import (
@@ -35,6 +37,7 @@ from trajudge.eval.select.evidence import (
 )
 from trajudge.eval.select.plan import FILE, Prices, SelectionPlan, freeze, make_plan, open_plan
 from trajudge.eval.select.rates import (
+    DOMINANT,
     RateSums,
     TaskSums,
     design_effects,
@@ -75,8 +78,6 @@ from trajudge.util.terminal import count_of, listed, one_line
 FEW_POSITIVES = 20
 LARGE_SHARE = 0.2
 """The share of what a candidate accepts from which a note names the task that holds it."""
-DOMINANT = 0.5
-"""The largest share of what a candidate accepts that may be of one task."""
 _NAMED = 4  # families that one note lists
 
 
@@ -137,7 +138,8 @@ def select(config: SelectConfig) -> tuple[Decision, Path]:
     elif config.robustness:
         raise UserError("--robustness: name who attacks with --threat agent, page or both")
     # Nothing above this line has seen a label.
-    labels = read_all_labels(config.runs, config.judgments, config.annotations)
+    keys = (judgment.key for judgment in frozen.inputs.judgments)
+    labels = read_all_labels(config.runs, config.judgments, config.annotations, keys)
     goals = {task: goal for run in config.runs for task, goal in read_goals(run).items()}
 
     def decided() -> Decision:
@@ -147,7 +149,7 @@ def select(config: SelectConfig) -> tuple[Decision, Path]:
     with task_units(goals, config.task_id):
         decision = decided()
     if config.task_id == "recorded" and (note := _goal_note(decision, goals, decided)):
-        decision = decision.model_copy(update={"notes": (*decision.notes, note)})
+        decision = decision.model_copy(update={"notes": (note, *decision.notes)})
     save_bytes(frozen.folder / JSON_FILE, decision.to_json().encode())
     save_bytes(frozen.folder / TEXT_FILE, text(decision).encode())
     return decision, frozen.folder
@@ -228,7 +230,37 @@ def decide(
                 name: int((evidence.benchmark == name).sum()) for name in evidence.benchmarks
             },
         ),
+        holding_target=None if chosen is not None else _holding_target(plan, evidence, leader),
+        unlabelled=evidence.unlabelled,
     )
+
+
+def _holding_target(
+    plan: SelectionPlan, evidence: SelectionData, leader: int | None
+) -> HoldingTarget | None:
+    """Find the strictest weaker target of whole percents that a candidate meets; None where there
+    is none, and with a threat, whose limits the labels do not give. The leader is named before
+    others."""
+    if plan.threat is not None or leader is None:
+        return None
+    is_precision = plan.target.kind == "precision"
+    percents = range(1, math.ceil(100 * required_rate(plan.target) - 1e-9))
+
+    def meets(least: int) -> list[int]:
+        rate = (least if is_precision else 100 - least) / 100
+        target = plan.target.model_copy(update={"rate": rate})
+        tested = measure_candidates(plan.model_copy(update={"target": target}), evidence)
+        passed = tested.overall if plan.scope == "overall" else tested.everywhere
+        return np.flatnonzero(passed).tolist()
+
+    # What meets a target meets every weaker one.
+    place = bisect_left(percents, True, key=lambda least: not meets(least))
+    if not place:
+        return None
+    least = percents[place - 1]
+    able = meets(least)
+    rate = (least if is_precision else 100 - least) / 100
+    return HoldingTarget(rate=rate, candidate=leader if leader in able else able[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -551,29 +583,29 @@ def _notes(
 ) -> list[str]:
     """Say what a reader must know before using the decision."""
     total, tried = len(evidence.success), len(plan.candidates)
-    notes = []
-    if tried > 1:  # two short sentences are read whole, where a long one is cut
+    notes = _dominated(evidence, findings)
+    if tried > 1:
         counted = f"{tried} candidates ({count_of(len(plan.families), 'family')})"
         notes += [
-            f"warning: {counted} were tried on the same {total:,} labelled trajectories. The "
-            "verdicts are corrected for it, the estimates of the best are not and likely too "
-            "high: rely on its limits",
-            "warning: previous selections on the same labels are not counted and invalidate the "
-            "confidence level: validate the choice on labels that no selection has used",
+            "warning: earlier selections on these labels are not counted: confirm on labels not "
+            "used yet",
+            f"warning: the best of {counted} looks better than it is: rely on its limits",
         ]
-    notes += _dominated(evidence, findings)
     if evidence.weight is not None:
         notes.append(
-            "labels were drawn with unequal probabilities: rates weight each by one over its own"
+            "labels drawn with unequal probabilities: rates weight each by one over its own"
         )
     if plan.threat is not None:
         notes.append(
-            "limits under attack cover all attacks that were tried on one judge together; they do "
-            "not cover other attacks, or the best of several judges"
+            "limits under attack are of each judge alone: they do not cover other attacks, or "
+            "the best of several judges"
         )
     if evidence.unsure:
         unsure = count_of(evidence.unsure, "trajectory")
         notes.append(f"{unsure} left out: the experts were unsure")
+    if evidence.unlabelled:
+        bare = count_of(evidence.unlabelled, "judged trajectory")
+        notes.append(f"{bare} without a label: only the share accepted counts them")
     successes = int(evidence.success.sum())
     if successes < FEW_POSITIVES:
         notes.append(f"only {successes} true successes: read the limits, not the estimates")

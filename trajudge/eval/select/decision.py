@@ -163,6 +163,18 @@ class Recertified(Record):
     seed: int
 
 
+class HoldingTarget(Record):
+    """The strictest target of whole percents, weaker than the plan's, that one of the candidates
+    meets on the same labels: its ``rate``, and the ``candidate``'s position in ``findings``.
+
+    Each limit of a candidate holds for every target at once; of several thresholds of one judge a
+    target named after the labels were read is not covered, so confirm it on other labels.
+    """
+
+    rate: float
+    candidate: int
+
+
 class Decision(Record):
     """What was chosen, and all that was shown of every candidate.
 
@@ -172,7 +184,9 @@ class Decision(Record):
     where that meets the target. Those ``tied`` with it could not be told from it: in ``compared``,
     paired over the same trajectories, Holm-corrected. ``binding`` is what it was certified for.
     Where it was ``recertified`` it holds for the agents and benchmarks of ``binding`` alone; the
-    findings are those of the agents that it was chosen on.
+    findings are those of the agents that it was chosen on. Where none qualifies
+    ``holding_target`` is the target that would hold. ``unlabelled`` counts the judged trajectories
+    of the plan's judges without a label.
     """
 
     plan: SelectionPlan
@@ -188,6 +202,8 @@ class Decision(Record):
     notes: tuple[str, ...]
     binding: DecisionScope
     recertified: Recertified | None = None
+    holding_target: HoldingTarget | None = None
+    unlabelled: int = 0
 
     @property
     def leader(self) -> CandidateResult | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -134,12 +134,16 @@ def _configuration(
 
 
 def read_all_labels(
-    runs: Sequence[Path], published: Path | None, annotations: str | None
+    runs: Sequence[Path],
+    published: Path | None,
+    annotations: str | None,
+    keys: Iterable[TrajectoryKey],
 ) -> Labels:
-    """Read the expert labels that belong to them: the named ones, or else those of each source.
+    """Read the expert labels that belong to them: the named ones, a table joined to ``keys``, or
+    else those of each source.
     Raises UserError where these differ."""
     if annotations:
-        return open_labels(annotations)
+        return open_labels(annotations, keys=keys)
     named = [(str(run), read_labels(run)) for run in runs]
     if published is not None:
         beside = agentrewardbench.detect(published)
@@ -154,7 +158,8 @@ class SelectionData:
     """N labelled trajectories and L candidates, in the plan's order.
 
     ``judged`` (N, L): the candidate has a score; ``accepted`` (N, L) is within it. ``prices``
-    are dollars a trajectory by candidate. ``unsure`` labels are left out and counted.
+    are dollars a trajectory by candidate. ``unsure`` labels are left out and counted, as are
+    judged trajectories that are ``unlabelled``.
     ``agents`` counts the trajectories of each agent. ``weight`` (N,) is one over the probability
     with which each was drawn to be labelled, None where all had the same. ``shares`` (L,) are the
     shares that the candidates accept of all that they judged, labelled or not; None: of those here.
@@ -168,6 +173,7 @@ class SelectionData:
     accepted: Bools
     prices: tuple[float | None, ...]
     unsure: int = 0
+    unlabelled: int = 0
     agents: Mapping[str, int] = field(default_factory=dict)
     weight: Floats | None = None
     shares: tuple[float | None, ...] | None = None
@@ -224,7 +230,8 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
     scored = {use: judge_scores(judgments, use) for use in {f.rule.use for f in plan.families}}
     named = {judge for family in plan.families for judge in family.rule.judges}
     split = {k for k, a in labels.items() if plan.split in ("all", a.split)}
-    keys = sorted({j.key for j in judgments if j.judge in named} & split, key=lambda k: k.order)
+    judged_keys = {j.key for j in judgments if j.judge in named}
+    keys = sorted(judged_keys & split, key=lambda k: k.order)
     known = [key for key in keys if labels[key].success is not None]
     if not known:
         raise UserError(
@@ -235,7 +242,7 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
     # What a candidate accepts and costs takes no label: all that it judged show it.
     every = keys
     if plan.split == "all":
-        every = sorted({j.key for j in judgments if j.judge in named}, key=lambda k: k.order)
+        every = sorted(judged_keys, key=lambda k: k.order)
     judged, accepted, prices, shares = [], [], [], []
     for family in plan.families:
         mine = scored[family.rule.use]
@@ -257,6 +264,7 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
         accepted=np.stack(accepted, axis=1),
         prices=tuple(prices),
         unsure=len(keys) - len(known),
+        unlabelled=len(judged_keys - labels.keys()),
         agents=dict(sorted(Counter(key.agent for key in known).items())),
         weight=drawn_weights(labels, known),
         shares=tuple(shares),

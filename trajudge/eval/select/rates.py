@@ -57,6 +57,8 @@ _EVEN = 1.25  # tasks over the effective number of them
 # By how much the t of few uneven tasks may miss its level where one trial of each passes, too.
 _LENIENT = 1.25
 _ROUNDING = 1e-9
+DOMINANT = 0.5
+"""The largest share of what a judge accepts that may be of one task."""
 _GRID = 64
 _BISECTIONS = 40
 # Chosen by the simulation: the smallest that keep the test to its level on the whole grid.

@@ -31,6 +31,7 @@ from trajudge.util.tables import (
 from trajudge.util.terminal import broken, count_of, listed, loosened, one_line, stiff
 
 TEXT_FILE = "decision.txt"
+TEXT_WIDTH = 110
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 _CORRECTIONS = {
@@ -53,8 +54,9 @@ _HEAD = (
 )
 _SCREEN_HEAD = ("candidate", "verdict", "threshold", "accepted", "precision [≥]", "recall [≥]")
 _ATTACKED = "under attack [≥]"
-_FACTS = 9  # lines: the rates overall, then the benchmarks that fit
-_ARROW, _WORST = "  <- worst", ", worst"
+_ROWS, _CANDIDATE_ROWS = 10, 5  # of the screen: candidates, then benchmarks
+_WIDE = 0.6  # a limit that is further from its rate says nothing
+_ARROW = "  <- worst"
 
 
 def printed(decision: Decision, folder: Path, *, as_json: bool, full: bool) -> str:
@@ -71,50 +73,135 @@ def printed(decision: Decision, folder: Path, *, as_json: bool, full: bool) -> s
 def screen(decision: Decision, *, rest: str, width: int | None = None) -> str:
     """Lay out the decision in at most 40 lines of ``width`` columns, with a newline at the end.
 
-    The chosen candidate, or the nearest, stands first in the table; then those tied with it, those
-    that qualify, and the others in the plan's order. ``rest`` says where everything else stands.
+    The finding stands first, in a sentence; then the chosen candidate, or the nearest, with those
+    tied with it, those that qualify, and the others in the plan's order; then its rates by
+    benchmark: ten rows in all. ``rest`` says where everything else stands.
     """
     leader = decision.leader
-    rates = _shortened_facts(leader) if leader else []
     order = sorted(
         decision.findings,
         key=lambda one: (one is not leader, not one.tied, one.verdict != "qualifies"),
     )
-    marked = sorted(_notes(decision), key=lambda note: not note.startswith("warning: "))
-    name, verdict, _, *more = _SCREEN_HEAD
-    if decision.plan.threat:  # verdicts have no thresholds
-        table = Table(
-            "", (name, verdict, *more, _ATTACKED), [_screen_row(one, True) for one in order]
-        )
-    else:
-        table = Table("", _SCREEN_HEAD, [_screen_row(one, False) for one in order])
+    folded: list[str] = []
+    if len(order) > _CANDIDATE_ROWS:
+        folded.append(f"and {count_of(len(order) - _CANDIDATE_ROWS, 'more candidate')}: --full")
+    name, verdict, threshold, *more = _SCREEN_HEAD
+    attacked = decision.plan.threat is not None  # verdicts have no thresholds
+    head = (name, verdict, *more, _ATTACKED) if attacked else (name, verdict, threshold, *more)
+    rows = [_screen_row(one, attacked) for one in order[:_CANDIDATE_ROWS]]
+    tables = [Table("", head, rows)]
+    if leader is not None and len(leader.by_benchmark) > 1:
+        shown, hidden = _benchmark_rows(leader, _ROWS - len(rows))
+        if shown:
+            title = "precision" if decision.plan.target.kind == "precision" else "failures rejected"
+            names = (f"{leader.name}, on", "labelled", f"{title} [≥]")
+            tables.append(Table("", names, shown, names=1))
+        folded += hidden
     return first_screen(
-        [*_headline(decision), *rates],
-        [table],
-        [*_next_step(decision), *_transfer(decision)[:1]],
-        marked,
+        _finding(decision),
+        tables,
+        [*folded, *_under_attack(decision.plan, leader), *_transfer(decision)[:1]],
+        sorted(_notes(decision), key=lambda note: not note.startswith("warning: ")),
         rest=rest,
         width=width,
     )
 
 
-def _shortened_facts(finding: CandidateResult) -> list[str]:
-    """Return the rates that fit; of many benchmarks the worst is among those kept."""
-    lines = [_narrower(line) for line in _facts(finding)]
-    if len(lines) <= _FACTS:
-        return lines
-    overall = len(lines) - len(finding.by_benchmark)
-    there = sorted(lines[overall:], key=lambda line: _WORST not in line)
-    kept = [*lines[:overall], *there[: _FACTS - overall - 1]]
-    return [*kept, f"  and {len(lines) - len(kept)} more benchmarks: --full"]
+def _benchmark_rows(finding: CandidateResult, most: int) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return a row for each benchmark whose limit is within 60 points of its rate, at most
+    ``most``, the lowest first; and a line on the others."""
+    clear = [part for part in finding.by_benchmark if not _says_little(part.rate)]
+    clear.sort(key=lambda part: (part.rate.low or 0.0, part.benchmark))
+    rows: list[tuple[str, ...]] = [
+        (benchmark_name(part.benchmark), f"{part.labelled:,}", _cell(part.rate)) for part in clear
+    ]
+    lines = []
+    if len(rows) > most:
+        lines.append(f"and {count_of(len(rows) - most, 'more benchmark')}: --full")
+    if few := len(finding.by_benchmark) - len(clear):
+        lines.append(f"and {count_of(few, 'benchmark')} with too few labels to say: --full")
+    return rows[:most], lines
 
 
-def _narrower(line: str) -> str:
-    """Name the worst benchmark as such before its rate, so that the line fits in 80 columns."""
-    name, value = line[:39].rstrip(), line[39:]
-    if value.endswith(_ARROW):
-        name, value = name + _WORST, value.removesuffix(_ARROW)
-    return f"{name:<34}{value}"
+def _says_little(rate: CandidateRate) -> bool:
+    if rate.estimate is None or rate.low is None or (rate.hits and not rate.low):
+        return True
+    return rate.estimate - rate.low > _WIDE
+
+
+def _finding(decision: Decision) -> list[str]:
+    """Say what to do, with the figures that a reader acts on, and how sure that is."""
+    plan, leader = decision.plan, decision.leader
+    if leader is None:
+        lines = [
+            "No judge can be chosen: none of the candidates accepted a labelled run, so there is "
+            "nothing to decide on."
+        ]
+    elif decision.chosen is not None:
+        met = "met on every benchmark" if plan.scope == "every-benchmark" else "met"
+        lines = [
+            f"Filter with {leader.name}: {_acts(plan, leader)}; the target, {goal(plan)}, is {met}."
+        ]
+        recall = leader.recall
+        if recall.estimate is not None:
+            lines.append(
+                f"It keeps {recall.hits:,} of the {recall.trials:,} true successes "
+                f"({percent(recall.estimate)} %)."
+            )
+        if plan.scope == "overall" and len(leader.by_benchmark) > 1:
+            lines += _other_scope(plan, leader)
+    else:
+        lines = [
+            f"No judge is shown to meet the target: {_target(plan)}. The nearest is "
+            f"{leader.name}: {_acts(plan, leader)}.",
+            *_advice(decision),
+        ]
+    return [*lines, f"Confidence {_level(plan.confidence)} %, corrected for {counted(plan)}."]
+
+
+def _acts(plan: SelectionPlan, finding: CandidateResult) -> str:
+    """Say in words what the candidate shows of the rate that the target bounds."""
+    rate = finding.rate
+    if plan.target.kind == "precision":
+        if rate.estimate is None:
+            return "it accepts none of the labelled runs"
+        least = "" if not rate.low else f", at least {percent(rate.low)} % of new ones"
+        return (
+            f"{rate.hits:,} of the {rate.trials:,} runs that it accepts are true successes "
+            f"({percent(rate.estimate)} %){least}"
+        )
+    if rate.estimate is None:
+        return "no labelled run failed"
+    most = "" if rate.low is None else f", at most {percent(1 - rate.low)} % of new ones"
+    return (
+        f"it accepts {rate.trials - rate.hits:,} of the {rate.trials:,} failed runs "
+        f"({percent(1 - rate.estimate)} %){most}"
+    )
+
+
+def _advice(decision: Decision) -> Iterator[str]:
+    """Say how many labels would decide, and which target these labels meet."""
+    plan, leader = decision.plan, decision.leader
+    if leader is not None:
+        yield from _missing(plan, leader)
+        yield from _left_open(decision, leader)
+    if plan.threat is not None:
+        return
+    held = decision.holding_target
+    if held is None:
+        yield "No weaker target would hold on these labels."
+        return
+    most = "" if plan.target.kind == "precision" else "at most "
+    yield (
+        f"With these labels a target of {most}{percent(held.rate)} % would hold, with "
+        f"{decision.findings[held.candidate].name}."
+    )
+
+
+def goal(plan: SelectionPlan) -> str:
+    """Return the target's rate in words."""
+    bound = "at least" if plan.target.kind == "precision" else "at most"
+    return f"{bound} {percent(plan.target.rate)} %"
 
 
 def _screen_row(one: CandidateResult, attacked: bool) -> tuple[str, ...]:
@@ -125,42 +212,36 @@ def _screen_row(one: CandidateResult, attacked: bool) -> tuple[str, ...]:
     return (*start, threshold_text(one.threshold), *rates)
 
 
-def text(decision: Decision, width: int | None = None) -> str:
+def text(decision: Decision, width: int = TEXT_WIDTH) -> str:
     """Word everything, as plain text with a newline at the end, in lines of at most ``width``
-    columns; without it sentences have 100, and the table what it needs."""
+    columns."""
     conclusion = _headline(decision)
     if decision.leader:
         conclusion += [*_facts(decision.leader), *_next_step(decision), *_ties(decision)]
     sentences = [part for part in (conclusion, _transfer(decision)) if part]
     parts = [_wrapped(part, width) for part in sentences]
     columns = len(_HEAD) - (decision.plan.threat is None)
+    head = _HEAD[:columns]
     rows = [[*map(one_line, _row(finding)[:columns])] for finding in decision.findings]
-    parts.append("Candidates\n" + "\n".join(_candidates(_HEAD[:columns], rows, width)))
+    sizes = widths_of([head, *rows])
+    fits = length_of(sizes) <= width
+    lines = aligned([head, *rows], sizes, columns) if fits else stacked(head, rows, width, names=2)
+    parts.append("Candidates\n" + "\n".join(lines))
     parts.append(_wrapped([" ".join(_how_to_read(decision))], width))
     if decision.notes:
         parts.append(_wrapped(_notes(decision), width))
     return "\n\n".join(parts) + "\n"
 
 
-def _wrapped(lines: Sequence[str], width: int | None) -> str:
+def _wrapped(lines: Sequence[str], width: int) -> str:
     """Wrap sentences, a number with its unit; indented facts as they are where they fit."""
     made: list[str] = []
     for line in map(one_line, lines):
-        if not line.startswith(" "):
-            made += broken(stiff(line), width or 100, whole=True)
-        elif width is None:
-            made.append(line)
-        else:
+        if line.startswith(" "):
             made += broken(stiff(line, " of "), width, indent="      ")
+        else:
+            made += broken(stiff(line), width, whole=True)
     return loosened("\n".join(made))
-
-
-def _candidates(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
-    """Align the candidates, all cells left where there is room for all."""
-    sizes = widths_of([head, *rows])
-    if width is None or length_of(sizes) <= width:
-        return aligned([head, *rows], sizes, len(head))
-    return stacked(head, rows, width, names=2)
 
 
 def _facts(finding: CandidateResult) -> Iterator[str]:
@@ -275,9 +356,9 @@ def _headline(decision: Decision) -> list[str]:
     return [*lines, f"Best {best}: {leader.name}.", *_under_attack(plan, leader)]
 
 
-def _under_attack(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]:
+def _under_attack(plan: SelectionPlan, finding: CandidateResult | None) -> Iterator[str]:
     """Say what the plan's threat leaves of the candidate's precision."""
-    known = finding.under_attack
+    known = None if finding is None else finding.under_attack
     if plan.threat is None or known is None:
         return
     low = "no limit" if known.low is None else f"at least {percent(known.low)} %"
@@ -296,7 +377,7 @@ def _next_step(decision: Decision) -> list[str]:
         return []
     if decision.chosen is not None:
         return list(_other_scope(decision.plan, leader))
-    return [*_missing(decision.plan, leader), *_left_open(decision, leader)]
+    return list(_advice(decision))
 
 
 def _left_open(decision: Decision, leader: CandidateResult) -> Iterator[str]:

@@ -234,7 +234,7 @@ def read_view(folder: Path, annotations: str | None = None, longest: int = 50_00
     labels: Labels = {}
     others: Sequence[Label] = ()
     if annotations:
-        others = open_annotations(annotations)
+        others = open_annotations(annotations, judgments.keys)
         labels = primary_labels(others)
     elif (folder / LABELS).is_file():
         labels = read_labels(folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.annotations import (
+    TABLE,
     Label,
     LabelsBy,
     Role,
@@ -23,7 +24,7 @@ from trajudge.annotations import (
 )
 from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.store.labels import StoredAnnotations, read_label_columns
-from trajudge.eval.store.run_folder import LABELS
+from trajudge.eval.store.run_folder import LABELS, read_manifest, start_of
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
 from trajudge.trajectories.hub import default_folder, revision_of
@@ -64,7 +65,7 @@ class DataSource(NamedTuple):
     """``spec`` names the trajectories; ``labels`` names where the annotations came from, None if
     there are none; ``note`` is a sentence for the user where the choice was ours. ``trajectories``
     are those in memory, whose ``spec`` is their digest; None: ``spec`` opens files. ``goals`` are
-    those of ``--goals``."""
+    those of ``--goals``; ``read_keys`` what was read for the labels already."""
 
     spec: str
     labels: str | None
@@ -72,6 +73,7 @@ class DataSource(NamedTuple):
     note: str = ""
     trajectories: tuple[Trajectory, ...] | None = None
     goals: GoalsFile | None = None
+    read_keys: DataIndex | None = None
 
     def read(self, want: Want = accept_all, needs: Needs | None = None) -> Loaded:
         """Read the wanted trajectories, in their order. Raises UserError as ``open_source``."""
@@ -82,6 +84,8 @@ class DataSource(NamedTuple):
     def read_index(self) -> DataIndex:
         """Read the keys of all trajectories; a trajectory is passed over where its key is in its
         path or its line begins with it. Raises UserError as ``read``."""
+        if self.read_keys is not None:
+            return self.read_keys
         found = KeyColumnsBuilder()
 
         def note(key: TrajectoryKey) -> bool:
@@ -123,7 +127,7 @@ def in_memory(
     """
     kept = tuple(trajectories)
     annotations = labels_by(annotations, by)
-    opened = open_annotations(annotations) if annotations else []
+    opened = open_annotations(annotations, [one.key for one in kept]) if annotations else []
     return DataSource(MEMORY + digest(kept), annotations, tuple(opened), trajectories=kept)
 
 
@@ -164,11 +168,18 @@ def find_source(
     if is_sample := data == SAMPLE:
         PLUGINS.warn_of_namesake(SAMPLE)
     place = resolve_sample(data)
+    parse_source(place)  # the path of the data is looked at before the labels'
     labels = annotations or _labels_of(place)
     if by is not None and labels is None:
         raise UserError(f"--labels-by {by}: the data has no labels: name them with --annotations")
     labels = labels_by(labels, by)
-    opened = _open_labels(labels) if labels else ()
+    source = DataSource(join_goals(data, goals), None, ())
+    if goals:
+        source = source._replace(goals=read_goals(goals))
+    if labels and labels != SAMPLE and parse_labels(labels).kind == TABLE:
+        source = source._replace(read_keys=source.read_index())
+    keys = None if source.read_keys is None else source.read_keys.keys
+    opened = _open_labels(labels, keys) if labels else ()
     if labels and not annotations and _is_above(labels, place):
         told = f"expert labels: {labels}, above the data: name others with --annotations KIND:PATH"
         note = "; ".join(filter(None, [note, told]))
@@ -179,18 +190,13 @@ def find_source(
     if labels and labels != SAMPLE and (named := parse_labels(labels)).policy and opened:
         # The manifest says which policy it was, also where it is the default.
         labels = str(named)
-        note = "; ".join(filter(None, [note, policy_note(labels)]))
+        note = "; ".join(filter(None, [note, policy_note(labels, keys)]))
     if labels and labels.startswith(agentrewardbench.KIND) and not _has_splits(opened):
         opened = agentrewardbench.with_packaged_splits([*opened])
         if not _has_splits(opened):
             note = "; ".join(filter(None, [note, NO_SPLITS]))
-    return DataSource(
-        join_goals(data, goals),
-        SAMPLE if is_sample and not annotations else labels,
-        opened,
-        note,
-        goals=read_goals(goals) if goals else None,
-    )
+    labels = SAMPLE if is_sample and not annotations else labels
+    return source._replace(labels=labels, annotations=opened, note=note)
 
 
 def _is_above(labels: str, data: str) -> bool:
@@ -201,15 +207,16 @@ def _is_above(labels: str, data: str) -> bool:
     return file.parent.resolve() != (place if place.is_dir() else place.parent).resolve()
 
 
-def _open_labels(spec: str) -> Sequence[Label]:
-    """Open annotations; those in files of our format stay there where all of them are labels."""
+def _open_labels(spec: str, keys: KeyColumns | None) -> Sequence[Label]:
+    """Open annotations; those in files of our format stay there where all of them are labels, and a
+    table is joined to ``keys``."""
     if spec != SAMPLE:
         named = parse_labels(spec)
         if named.kind == store.KIND and named.path is not None and store.detect(named.path):
             labels = read_label_columns(named.path)
             if labels is not None and labels.are_all:
                 return StoredAnnotations(labels)
-    return tuple(open_annotations(spec))
+    return tuple(open_annotations(spec, keys))
 
 
 def _has_splits(annotations: Iterable[Label]) -> bool:
@@ -226,6 +233,52 @@ def open_spec(spec: str) -> str:
         )
     data, goals = split_goals(spec)
     return join_goals(resolve_sample(data), goals)
+
+
+def recorded_data(run: Path) -> str:
+    """Return what the manifest of a run names as its data, "" for nothing. A relative path is one
+    in the folder that the run was started in, if it is there, else one in the current folder.
+    Raises UserError for a manifest that cannot be read."""
+    manifest = read_manifest(run)
+    start, spec = start_of(run, manifest), manifest.get("data")
+    if not isinstance(spec, str) or not spec or start in (None, Path.cwd()):
+        return str(spec or "")
+    data, goals = split_goals(spec)
+    path = _path_in(data)
+    if path is not None:
+        data = data[: len(data) - len(path)] + _rebased(path, start)
+    return join_goals(data, Path(_rebased(str(goals), start)) if goals else None)
+
+
+def missing_data(run: Path) -> str:
+    """Say why the data of a run cannot be opened here, and how it can; "" where it can. Raises
+    UserError for a manifest that cannot be read."""
+    spec = recorded_data(run)
+    path = _path_in(split_goals(spec)[0])
+    if path is not None and not Path(path).expanduser().exists():
+        start = start_of(run, read_manifest(run))
+        places = f"{start} nor in {Path.cwd()}" if start else f"{Path.cwd()}"
+        looked = "is not there" if Path(path).is_absolute() else f"is neither in {places}"
+        return f"{run}: its data {spec} {looked}: name it with --data KIND:PATH"
+    try:
+        open_on_this_machine(spec)
+    except UserError as error:
+        return f"{run}: {error}"
+    return ""
+
+
+def _path_in(data: str) -> str | None:
+    """Return the path of data of ours, None where they have none: a kind alone, the sample, or
+    trajectories in memory."""
+    kind, colon, path = data.partition(":")
+    if kind in KINDS and (colon or "/" not in data):
+        return path or None
+    return None if data == SAMPLE or data.startswith(MEMORY) or PLUGINS.split(data) else data
+
+
+def _rebased(path: str, start: Path | None) -> str:
+    there = (start or Path()) / Path(path).expanduser()
+    return str(there) if there.exists() else path
 
 
 def open_recorded(spec: str) -> str:

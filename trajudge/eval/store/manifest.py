@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from pydantic import Field, JsonValue
@@ -17,14 +17,17 @@ from trajudge.eval.store.run_folder import (
     MANIFEST,
     read_manifest,
     read_unreadable,
+    relative_folder,
     write_manifest,
 )
-from trajudge.judges.engine.cache import SentCall, SentCalls
 from trajudge.judges.models import ContextWindow, KnownPrice
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder
 from trajudge.util.terminal import count_of
+
+if TYPE_CHECKING:
+    from trajudge.judges.engine.cache import SentCall, SentCalls
 
 # Whose version decides what is on the wire.
 _LIBRARIES = {
@@ -101,6 +104,7 @@ class RunManifest(Record):
     ``goals`` is the SHA-256 of the file of ``--goals``, None where the data had its own.
     ``judge_versions`` are the versions on the cards of the judge and of its members, by name.
     ``published``: the judge was run by others, who published its verdicts; nothing was asked here.
+    ``started_in`` leads from the run's folder to the one that relative paths in ``data`` begin in.
     """
 
     judge: str
@@ -126,17 +130,23 @@ class RunManifest(Record):
     goals: str | None = None
     judge_versions: dict[str, int] = Field(default_factory=dict)
     published: bool = False
+    started_in: str | None = None
 
 
 # What may differ between two sessions of the same run: how it is scored, and by which release.
 # Windows are compared by themselves, and no judge changes its version without its prompts.
-_FREE = {"protocol", "version", "card", "revision", "sent", "windows", "prices", "judge_versions"}
+_FREE = frozenset(
+    {
+        *("protocol", "version", "card", "revision", "sent", "windows", "prices"),
+        *("judge_versions", "started_in"),
+    }
+)
 
 # Settings that may differ between two parts of what one judge judged: the data, and the release.
 _OF_THE_DATA = frozenset(
     {
         *("data", "revision", "annotations", "selection", "training_keys", "loader_digest"),
-        *("version", "protocol", "seed", "sent", "windows", "prices"),
+        *("version", "protocol", "seed", "sent", "windows", "prices", "started_in"),
     }
 )
 
@@ -191,8 +201,9 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
     elif (folder / JUDGMENTS).is_file():
         raise UserError(f"{folder}: has {JUDGMENTS} but no {MANIFEST}: choose another --out")
     make_folder(folder, "--out")
+    here = relative_folder(Path.cwd(), folder)
     try:
-        write_manifest(folder, manifest.model_dump(mode="json"))
+        write_manifest(folder, manifest.model_dump(mode="json") | {"started_in": here})
     except OSError as error:
         raise UserError(
             f"--out {folder}: cannot be written ({error.strerror}): name another folder"
@@ -201,7 +212,7 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
 
 def _settings(manifest: RunManifest) -> dict[str, Any]:
     """Select the settings that two sessions of one run must share."""
-    return manifest.model_dump(mode="json", exclude=_FREE)
+    return manifest.model_dump(mode="json", exclude={*_FREE})
 
 
 def check_same_run(

@@ -315,11 +315,26 @@ def _records(path: Path, record: type[R]) -> list[R]:
 
 def copy_run(folder: Path, target: Path) -> None:
     """Copy what judgments are scored with, and what could not be read, into another folder."""
+    manifest = read_manifest(folder)
+    if (start := start_of(folder, manifest)) is not None:
+        manifest["started_in"] = relative_folder(start, target)
     with writing(target):
         make_folder(target, "--out")
-        for name in (MANIFEST, LABELS, REWARDS, UNREADABLE):
+        write_manifest(target, manifest)
+        for name in (LABELS, REWARDS, UNREADABLE):
             if (folder / name).is_file():
                 write_bytes(target / name, read_regular(folder / name))
+
+
+def relative_folder(folder: Path, run: Path) -> str:
+    """Return the way from a run's folder to another one, which holds where both are moved."""
+    return Path(os.path.relpath(folder.resolve(), run.resolve())).as_posix()
+
+
+def start_of(run: Path, manifest: Mapping[str, Any]) -> Path | None:
+    """Return the folder that a run was started in, None where its manifest does not say so."""
+    way = manifest.get("started_in")
+    return (run.resolve() / way).resolve() if isinstance(way, str) else None
 
 
 class JudgmentJournal:

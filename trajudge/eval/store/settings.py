@@ -65,6 +65,9 @@ class ReparseConfig(Settings):
     judge: Annotated[
         str | None, Option("the judge, where the run's is in a file of your own", "NAME")
     ] = None
+    prompt: Annotated[
+        Path | None, Option("the template that the run was asked with by --prompt", "FILE")
+    ] = None
     cache: Annotated[
         str | None, Option("replies with token probabilities, as of trajudge judge", "FILE")
     ] = None

@@ -37,9 +37,9 @@ from trajudge.judges.batch.anthropic import AnthropicBatches
 from trajudge.judges.batch.ledger import BatchLine, BatchRow, Ledger, LineOutcome
 from trajudge.judges.batch.openai import FileBatches, OpenAIBatches
 from trajudge.judges.batch.service import BatchOptions, BatchService, LineResult, MaybeAccepted
-from trajudge.judges.engine import Engine, EngineReply, Estimate
-from trajudge.judges.engine.budget import tokens_of
+from trajudge.judges.engine.budget import Estimate, tokens_of
 from trajudge.judges.engine.cache import Cache, Outcome, RequestKey
+from trajudge.judges.engine.engine import Engine, EngineReply
 from trajudge.judges.engine.retry import CircuitBreaker
 from trajudge.judges.model import Reply, Request, Usage
 from trajudge.judges.models import Price

@@ -29,6 +29,7 @@ from trajudge.judges.adapters.base import (
     MarksPrompts,
     ReportsContextWindow,
     ReportsPrice,
+    ReportsSlots,
     TakesReasoning,
 )
 from trajudge.judges.adapters.errors import Unreachable
@@ -37,18 +38,11 @@ from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.adapters.sdk import no_answer, place_of
 from trajudge.judges.adapters.wire import BODY, HEADERS, NAMES, without_secrets
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.judges.engine import (
-    Budget,
-    Cache,
-    DryRunClient,
-    Engine,
-    EngineClient,
-    Engines,
-    Limiter,
-    ModelRoute,
-    Payments,
-    Retry,
-)
+from trajudge.judges.engine.budget import Budget, Payments
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import DryRunClient, Engine, EngineClient, Engines, ModelRoute
+from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.model import Picture, Request, Text, Usage
 from trajudge.judges.models import (
     Capability,
@@ -59,7 +53,6 @@ from trajudge.judges.models import (
     capability,
     is_known,
     listed_price,
-    model_names,
 )
 from trajudge.judges.prompting import AuxiliaryModel, ImageLimits
 from trajudge.trajectories.tokens import (
@@ -70,7 +63,7 @@ from trajudge.trajectories.tokens import (
     image_tokens,
     likely_tokens,
 )
-from trajudge.util.errors import UserError, did_you_mean
+from trajudge.util.errors import UserError
 from trajudge.util.files import read_regular, write_bytes
 from trajudge.util.machine import cache_folder
 from trajudge.util.masking import remember_headers
@@ -212,12 +205,6 @@ def _check_body(body: Mapping[str, JsonValue]) -> None:
         raise UserError(f"--extra-body: {min(named)!r} is the judge's own: leave it out")
 
 
-# Of models that a provider's own service answers: a server of the user's has names of its own.
-_MAKERS = ("gemini/", "xai/", "deepseek/", "mistral/", "dashscope/")
-
-_OWN_NAMES = ("gpt-", "chatgpt-", "claude-", *_MAKERS)
-
-
 def find_window(
     model: str, adapter: Adapter, calls: CallConfig, folder: Path, *, of_file: int | None = None
 ) -> ContextWindow:
@@ -268,35 +255,6 @@ def _reported(file: Path, place: str, ask: Callable[[], R | None], kind: type[R]
             kept[place] = content
             write_bytes(file, orjson.dumps(kept, option=orjson.OPT_INDENT_2))
     return found
-
-
-def recorded_windows(manifest: Mapping[str, object]) -> dict[str, ContextWindow]:
-    """Return those of a run's manifest, none where it was recorded before windows were."""
-    windows = manifest.get("windows")
-    return {
-        str(model): ContextWindow.model_validate(window)
-        for model, window in (windows.items() if isinstance(windows, dict) else ())
-    }
-
-
-def guesses(windows: Mapping[str, ContextWindow]) -> Iterator[str]:
-    """Yield a sentence for every model whose window is a guess."""
-    for model, window in windows.items():
-        if window.source == "guess":
-            unknown = f"the window of {model} is not known{_close(model) or ':'}"
-            yield (
-                f"{unknown} {window.tokens:,} tokens are a guess, and longer prompts are cut to it "
-                "(coverage says how many): name it with --context N"
-            )
-
-
-def _close(model: str) -> str:
-    """Ask back where a name is close to that of another model of its maker's."""
-    if not model.startswith(_OWN_NAMES):
-        return ""
-    maker = model[: model.find("/") + 1]  # none: OpenAI's and Anthropic's
-    of_maker = (maker,) if maker else _OWN_NAMES
-    return did_you_mean(model, (name for name in model_names() if name.startswith(of_maker)))
 
 
 def find_price(model: str, adapter: Adapter, folder: Path) -> KnownPrice:
@@ -425,6 +383,14 @@ class ModelHandle:
         return self.adapter.name not in {"anthropic", "bedrock", "vertex"}
 
     @property
+    def gives_structured_output(self) -> bool:
+        """Whether an answer may be asked for by a JSON schema: where the model is known to take
+        one, and of a server of the user's own, which is asked without it once it refuses."""
+        if self.known.structured_output is not None:
+            return self.known.structured_output
+        return self.adapter.name in {"http", "openai", "local"}
+
+    @property
     def max_prompt_tokens(self) -> int:
         return max(1, self.known.context - self.max_tokens)
 
@@ -508,7 +474,18 @@ class ModelHandle:
 
     def _limiter(self, endpoint: str) -> Limiter:
         calls = self.calls
-        return Limiter(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm)
+        at_once = calls.concurrency
+        if "concurrency" not in calls.model_fields_set:  # more would only wait in the server
+            at_once = min([at_once, *self._slots(endpoint)])
+        return Limiter(concurrency=at_once, rpm=calls.rpm, tpm=calls.tpm)
+
+    def _slots(self, endpoint: str) -> Iterator[int]:
+        """Yield how many requests the server of an endpoint says that it answers at once."""
+        for model, handle in self.handles.items():
+            if handle.adapter.endpoint == endpoint and isinstance(handle.adapter, ReportsSlots):
+                with suppress(Unreachable):
+                    if slots := handle.adapter.slots(model):
+                        yield slots
 
     def ask(
         self,

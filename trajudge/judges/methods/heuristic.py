@@ -7,14 +7,10 @@ from collections.abc import Sequence
 
 from trajudge.judges.model import Model, Skipped, Verdict
 from trajudge.judges.registry import register_judge
+from trajudge.trajectories.actions import declares_infeasible, gives_up
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
 
-_GIVES_UP = re.compile(
-    r"\b(?:unable|cannot|can['’]t|could(?: not|n['’]t)|not able|impossible|not possible|"
-    r"unfortunately|sorry|not available|no results|error|(?:did(?: not|n['’]t)|not) f(?:i|ou)nd)\b",
-    re.IGNORECASE,
-)
 _COMMITS = re.compile(
     r"\b(?:submit|delete|purchase|place (?:the |an )?order|post|save|add to cart|buy)",
     re.IGNORECASE,
@@ -81,23 +77,12 @@ def _acted(trajectory: Trajectory) -> list[tuple[str | None, str]]:
     return [(s.observation.url, s.action.strip()) for s in trajectory.steps if s.action]
 
 
-def gives_up(answer: str) -> bool:
-    """Return True if an answer says that something could not be done."""
-    return _GIVES_UP.search(answer) is not None
-
-
-def declared_infeasible(trajectory: Trajectory) -> bool:
-    """Return True if the last action declares that the task cannot be done."""
-    acted = _acted(trajectory)
-    return bool(acted) and acted[-1][1].startswith("report_infeasible(")
-
-
 def _doubts(trajectory: Trajectory, cycle: bool) -> Sequence[str | None]:
-    answer = trajectory.answer
+    answer, actions = trajectory.answer, [step.action for step in trajectory.steps]
     return (
         "the answer is empty" if answer is not None and not answer.strip() else None,
         "the answer says that it failed" if answer and gives_up(answer) else None,
-        "declared infeasible" if declared_infeasible(trajectory) else None,
+        "declared infeasible" if declares_infeasible(actions) else None,
         "ended on a page error" if trajectory.final.page_error else None,
         "went in circles" if cycle else None,
     )

@@ -4,11 +4,12 @@ built-in prompt or the published one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from trajudge.judges.model import Message, Model, Part, Picture, Text, Verdict
 from trajudge.judges.prompting import (
@@ -27,6 +28,7 @@ from trajudge.judges.prompting import (
 )
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
+    ParseFailure,
     answer_schema,
     flag,
     parse_json,
@@ -34,11 +36,12 @@ from trajudge.judges.replies import (
     parse_tags,
     whole_number_in,
 )
+from trajudge.prompts.own import OwnPrompt, check_own_prompt
 from trajudge.prompts.published import CHANGES, Untrusted, load_published
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import ImageRef, Record, Trajectory, checked
 from trajudge.trajectories.needs import Needs, Shown, page_needs
-from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.represent import Representation, StepLine
 from trajudge.trajectories.tokens import count_tokens
 from trajudge.trajectories.truncate import Elision, TruncatedView, views
 
@@ -67,8 +70,9 @@ class BuiltinPrompt:
         frames: int = 1,
         steps: StepForm = "tags",
         wording: Wording = "usual",
+        own: OwnPrompt | None = None,
     ) -> None:
-        self._prompt, self._steps = load_prompt("simplified"), steps
+        self._prompt, self._steps = own.load(NAME) if own else load_prompt(NAME), steps
         self._forms = load_prompt("simplified-forms")
         self.prompt_hash = self._prompt.hash
         if steps != "tags" or wording != "usual":
@@ -84,7 +88,11 @@ class BuiltinPrompt:
         self.tokens = prompt_tokens(self.messages(EMPTY_VIEW, ()))
 
     def messages(
-        self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
+        self,
+        view: TruncatedView,
+        pictures: Sequence[Picture],
+        frames: Sequence[int] = (),
+        start_page: str | None = None,
     ) -> list[Message]:
         """Build the messages; ``frames`` are the numbers of the steps that the last pictures
         show."""
@@ -94,6 +102,7 @@ class BuiltinPrompt:
             goal_pictures=len(pictures) - len(frames),
             axtree=view.axtree,
             screenshots=frames,
+            start_page=start_page,
             **template_variables(view if in_tags else view._replace(steps=())),
         )
         if not in_tags:
@@ -101,6 +110,64 @@ class BuiltinPrompt:
             text = text.replace(_NO_STEPS, f"<steps>\n{steps}\n", 1)
         words = checked(Text, {"kind": "text", "text": text})
         return conversation(self._system, [*pictures, words])
+
+
+NAME = "simplified"
+
+PROMPT_VARIABLES: Mapping[str, Mapping[str, str]] = {
+    "user": {
+        "goal": "what the user asked for",
+        "start_page": "URL of the first page, none if it was not recorded",
+        "steps": "the steps that are shown: number, url, action and reasoning of each (none: not "
+        "recorded)",
+        "head": "how many steps are shown before those that are left out",
+        "elided": "how many steps are left out, 0 if all are shown",
+        "answer": "what the agent told the user at the end, none if it was not recorded",
+        "axtree": "the accessibility tree of the last page as text, none if it is not shown",
+        "screenshots": "numbers of the steps whose screenshots are the last pictures, before the "
+        "text",
+        "goal_pictures": "how many pictures belong to the goal: the first ones",
+    },
+    "system": {
+        "representation": "what is shown of the last page: axtree, screenshot, both or none",
+        "success": "first or last: when success is asked for (--success-last)",
+        "answer": "tags or schema: how the verdict is given",
+        "frames": "how many screenshots are shown at most",
+    },
+}
+"""What a template of the user's (--prompt) and its system prompt are given."""
+
+# Of a run that shows everything, and of one of which nothing was recorded.
+_TRIALS = (
+    TruncatedView(
+        rung=EMPTY_VIEW.rung,
+        goal="goal",
+        steps=(StepLine(1, "http://page/", "click()", "reasoning"), StepLine(9)),
+        head=1,
+        elided=7,
+        answer="answer",
+        axtree="tree",
+    ),
+    EMPTY_VIEW._replace(answer=None, axtree=None),
+)
+
+
+def _check_own(own: OwnPrompt, options: SimplifiedOptions) -> None:
+    """Refuse a user's prompt with a mistake. Raises UserError."""
+    system = {
+        "representation": options.representation.value,
+        "success": options.success,
+        "answer": options.form,
+        "frames": options.frames,
+    }
+    trials: list[tuple[str, Mapping[str, object]]] = [("system", system)]
+    for view in _TRIALS:
+        shown = [step.number for step in view.steps]
+        pages = {"axtree": view.axtree, "screenshots": shown, "goal_pictures": len(shown)}
+        start = {"start_page": view.steps[0].url if view.steps else None}
+        trials.append(("user", {**template_variables(view), **pages, **start}))
+    in_tags = options.form == "tags"
+    check_own_prompt(own, PROMPT_VARIABLES, trials, NAME, in_tags=in_tags)
 
 
 class PaperPrompt:
@@ -149,16 +216,19 @@ class PaperPrompt:
 
 class SimplifiedOptions(Record):
     """``success`` is asked first or last; ``answer`` comes in tags, or through the provider's
-    structured output; ``frames`` screenshots at most are shown, evenly spaced; ``prompts`` are our
-    own or the published ones; ``max_prompt_tokens`` is what the model's window leaves for the
-    prompt, pictures included. Three are there to measure what a verdict owes to them: the rendering
-    of the ``steps``, the place of the ``elision`` of a run that is too long, and the ``wording`` of
-    the instructions (``swapped``: the words of each verdict in the other order). ``untrusted``:
-    whether the published prompts send what pages and agents wrote neutralised or as recorded."""
+    structured output (``auto``: where the model takes it, which ``structured`` says, tags
+    elsewhere and with a prompt of the user's own); ``frames`` screenshots at most are shown, evenly
+    spaced; ``prompts`` are our own or the published ones; ``max_prompt_tokens`` is what the model's
+    window leaves for the prompt, pictures included. Three are there to measure what a verdict owes
+    to them: the rendering of the ``steps``, the place of the ``elision`` of a run that is too long,
+    and the ``wording`` of the instructions (``swapped``: the words of each verdict in the other
+    order). ``untrusted``: whether the published prompts send what pages and agents wrote
+    neutralised or as recorded. ``prompt`` is the user's own, in place of the built-in one."""
 
     representation: Representation = Representation.AXTREE
     success: Literal["first", "last"] = "first"
-    answer: Literal["tags", "schema"] = "tags"
+    answer: Literal["auto", "tags", "schema"] = "auto"
+    structured: bool = False
     frames: int = Field(default=1, ge=1, le=50)
     prompts: Literal["trajudge", "agentrewardbench"] = "trajudge"
     max_prompt_tokens: int = 120_000
@@ -167,6 +237,15 @@ class SimplifiedOptions(Record):
     elision: Elision = "middle"
     wording: Wording = "usual"
     untrusted: Untrusted = "neutralised"
+    prompt: OwnPrompt | None = None
+
+    @property
+    def form(self) -> Literal["tags", "schema"]:
+        """How the answer is asked for."""
+        if self.answer != "auto":
+            return self.answer
+        ours = self.prompts == "trajudge" and self.wording == "usual" and self.prompt is None
+        return "schema" if self.structured and ours else "tags"
 
     @property
     def needs(self) -> Needs:
@@ -179,22 +258,33 @@ class SimplifiedOptions(Record):
                 changed["screenshots"] = (Shown(which="spread", count=self.frames),)
         return needed.model_copy(update=changed)
 
+    @field_validator("prompt", mode="before")
+    @classmethod
+    def _named_by_the_user(cls, value: object) -> object:
+        """Refuse a template that the manifest of a run holds: code is run when the user names its
+        file."""
+        if isinstance(value, Mapping):
+            raise ValueError("a template that a manifest holds is not run: name it with --prompt")
+        return value
+
     @model_validator(mode="after")
     def _published_form(self) -> SimplifiedOptions:
-        if self.prompts == "agentrewardbench" and (self.answer != "tags" or self.frames > 1):
+        if self.prompts == "agentrewardbench" and (self.answer == "schema" or self.frames > 1):
             raise ValueError("the published prompts ask for tags and show one frame")
         other_form = self.steps != "tags" or self.wording != "usual"
         if self.prompts == "agentrewardbench" and other_form:
             raise ValueError("the published prompts have one rendering of steps, and one wording")
         if self.prompts == "trajudge" and self.untrusted != "neutralised":
             raise ValueError("only the published prompts send text as recorded")
-        if self.wording != "usual" and (self.answer != "tags" or self.frames > 1):
+        if self.prompt and (other_form or self.prompts != "trajudge"):
+            raise ValueError("a prompt of your own goes with our rendering and wording")
+        if self.wording != "usual" and (self.answer == "schema" or self.frames > 1):
             raise ValueError("another wording asks for tags and shows one frame")
         return self
 
 
 @register_judge(
-    "simplified",
+    NAME,
     SimplifiedOptions,
     summary="success, side effect, optimality, repetition (AgentRewardBench)",
     id_options=(
@@ -207,6 +297,7 @@ class SimplifiedOptions(Record):
         "elision",
         "wording",
         "untrusted",
+        "prompt",
     ),
     representations=("axtree", "screenshot", "both", "none"),
     answer_option="prompts=trajudge",
@@ -222,13 +313,16 @@ class Simplified:
         if options.prompts == "agentrewardbench":
             self._form = PaperPrompt(options.representation, options.success, options.untrusted)
         else:
+            if options.prompt:
+                _check_own(options.prompt, options)
             self._form = BuiltinPrompt(
                 options.representation,
                 options.success,
-                answer=options.answer,
+                answer=options.form,
                 frames=options.frames,
                 steps=options.steps,
                 wording=options.wording,
+                own=options.prompt,
             )
         self.prompt_hash = self._form.prompt_hash
 
@@ -249,12 +343,18 @@ class Simplified:
         shorter = views(trajectory, options.representation, limit - around, elision=options.elision)
         parse: Callable[[str], Verdict] = parse_tags
         parameters: dict[str, Any] = {}
-        if options.answer == "schema":
-            parse, parameters["response_format"] = parse_object, verdict_schema(options.success)
+        if options.form == "schema":
+            parse = parse_object if options.answer == "schema" else parse_object_or_tags
+            parameters["response_format"] = verdict_schema(options.success)
+        build: Callable[..., list[Message]] = form.messages
+        if isinstance(form, BuiltinPrompt) and options.prompt:
+            start = trajectory.steps[0].observation.url if trajectory.steps else None
+            around += count_tokens(start or "")
+            build = partial(form.messages, start_page=start)
         reply, view = await ask_down_the_views(
             ask,
             shorter,
-            lambda view: form.messages(view, pictures, numbers),
+            lambda view: build(view, pictures, numbers),
             around=around,
             limit=limit,
             **parameters,
@@ -275,6 +375,17 @@ def verdict_schema(success: str) -> dict[str, Any]:
     }
     first, last = ({"success": boolean}, {}) if success == "first" else ({}, {"success": boolean})
     return answer_schema("verdict", {"reasoning": {"type": "string"}, **first, **labels, **last})
+
+
+def parse_object_or_tags(text: str) -> Verdict:
+    """Parse the verdict of a model that was asked for an object, and may have answered in tags as
+    others do. Raises ParseFailure."""
+    try:
+        return parse_object(text)
+    except ParseFailure:
+        if "<success>" not in text:
+            raise
+    return parse_tags(text)
 
 
 def parse_object(text: str) -> Verdict:

@@ -24,7 +24,7 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 from trajudge.judges.model import Usage
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.tokens import ImagePricing
-from trajudge.util.errors import UserError
+from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.files import read_text
 
 # Names
@@ -217,6 +217,41 @@ def _families() -> list[tuple[str, dict[str, Any]]]:
         for entry in tomllib.loads(content)["family"]
         for pattern in entry["patterns"]
     ]
+
+
+# Of models that a provider's own service answers: a server of the user's has names of its own.
+_MAKERS = ("gemini/", "xai/", "deepseek/", "mistral/", "dashscope/")
+
+_OWN_NAMES = ("gpt-", "chatgpt-", "claude-", *_MAKERS)
+
+
+def recorded_windows(manifest: Mapping[str, object]) -> dict[str, ContextWindow]:
+    """Return those of a run's manifest, none where it was recorded before windows were."""
+    windows = manifest.get("windows")
+    return {
+        str(model): ContextWindow.model_validate(window)
+        for model, window in (windows.items() if isinstance(windows, dict) else ())
+    }
+
+
+def guesses(windows: Mapping[str, ContextWindow]) -> Iterator[str]:
+    """Yield a sentence for every model whose window is a guess."""
+    for model, window in windows.items():
+        if window.source == "guess":
+            unknown = f"the window of {model} is not known{_similar_name(model) or ':'}"
+            yield (
+                f"{unknown} {window.tokens:,} tokens are a guess, and longer prompts are cut to it "
+                "(coverage says how many): name it with --context N"
+            )
+
+
+def _similar_name(model: str) -> str:
+    """Ask back where a name is close to that of another model of its maker's."""
+    if not model.startswith(_OWN_NAMES):
+        return ""
+    maker = model[: model.find("/") + 1]  # none: OpenAI's and Anthropic's
+    of_maker = (maker,) if maker else _OWN_NAMES
+    return did_you_mean(model, (name for name in model_names() if name.startswith(of_maker)))
 
 
 # Prices. An unknown model has none: None, never 0.

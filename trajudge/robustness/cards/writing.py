@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trajudge.robustness.cards.card import write_cards
 from trajudge.robustness.cards.cases import write_cases
@@ -16,11 +16,13 @@ from trajudge.robustness.measures.report import JudgeRobustness, write_robustnes
 
 
 class MeasuredRuns(NamedTuple):
-    """The runs' folders, the changed runs that they judged, and what is known of these."""
+    """The runs' folders, the changed runs that they judged, what is known of these, and the
+    settings that the figures are of."""
 
     folders: Sequence[Path]
     attacked: Path
     data: CardData
+    settings: Mapping[str, Any]
 
 
 def write_results(
@@ -33,7 +35,7 @@ def write_results(
     ``rows`` compare judges with and without defences. Raises UserError."""
     many = (*write_cards(judges, rows, runs.data, out), *write_cases(judges, runs.attacked, out))
     return (
-        *write_robustness(judges, out),
+        *write_robustness(judges, out, runs.settings),
         *write_matrix(judges, out),
         *write_contamination(judges, out),
         *write_comparison(judges, rows, out),

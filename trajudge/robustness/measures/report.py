@@ -52,6 +52,7 @@ THREATS = {
     "agent and page": (Attacker.AGENT, Attacker.PAGE),
 }
 
+ROBUSTNESS_FILE = "robustness.json"
 _COLUMNS = (
     *("judge", "perturbation", "rate", "hits", "trials", "estimate", "low", "high"),
     *("p_value", "p_adjusted"),
@@ -194,10 +195,17 @@ def _is_attack(pairs: PerturbedPairs, who: Sequence[Attacker]) -> bool:
     return known.attacker in who and pairs.relation is Relation.KEEP
 
 
-def write_robustness(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path, Path]:
-    """Write ``robustness.json`` and ``robustness.csv``; return their paths. Raises UserError."""
-    record, table = folder / "robustness.json", folder / "robustness.csv"
-    content = {"catalogue": catalogue_version(), "judges": [_plain(one) for one in judges]}
+def write_robustness(
+    judges: Sequence[JudgeRobustness], folder: Path, settings: Mapping[str, Any]
+) -> tuple[Path, Path]:
+    """Write ``robustness.json``, with the settings, and ``robustness.csv``; return their paths.
+    Raises UserError."""
+    record, table = folder / ROBUSTNESS_FILE, folder / "robustness.csv"
+    content = {
+        "catalogue": catalogue_version(),
+        "settings": settings,
+        "judges": [_plain(one) for one in judges],
+    }
     save_bytes(record, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
     rows = StringIO(newline="")
     writer = csv.writer(rows)

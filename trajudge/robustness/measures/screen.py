@@ -10,7 +10,9 @@ from trajudge.robustness.measures.report import JudgeRobustness, known_perturbat
 from trajudge.robustness.measures.worst_case import WorstCase
 from trajudge.robustness.model import Attacker
 from trajudge.util.tables import Table, all_folded, first_screen, text
+from trajudge.util.terminal import count_of
 
+_ROWS = 10  # on the screen
 _FEW = 20  # trials below which a rate says little
 _HEAD = ("perturbation", "by", "failures accepted, % [95 %]", "of", "twin, %", "flips, %", "of")
 
@@ -25,12 +27,16 @@ def screen(judges: Sequence[JudgeRobustness], files: Sequence[Path], *, full: bo
     finding = [line for judge in judges for line in _finding(judge)]
     tables = [_table(judge, full=full) for judge in judges]
     tables = [table for table in tables if table.rows]
+    most = max(_ROWS // max(len(tables), 1), 1)
+    hidden = sum(max(len(table.rows) - most, 0) for table in tables)
+    below = [f"and {count_of(hidden, 'more perturbation')}: --full"] if hidden else []
     warnings = list(dict.fromkeys(line for judge in judges for line in _warnings(judge)))
     rest = written_to(files)
     if full:
         whole = "\n".join(text(table) for table in tables)
         return "\n".join([*all_folded(finding), "", whole, *all_folded([*warnings, rest])]) + "\n"
-    return first_screen(finding, tables, (), warnings, rest=rest)
+    tables = [table._replace(rows=table.rows[:most]) for table in tables]
+    return first_screen(finding, tables, below, warnings, rest=rest)
 
 
 def _finding(judge: JudgeRobustness) -> Iterator[str]:
@@ -38,14 +44,18 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
     if both.precision is None:
         yield f"{judge.judge}: accepts none of the runs as they were"
         return
-    rates = [
-        f"{name} {_limited(rate)} %"
-        for name, rate in (
-            ("precision", judge.overall.precision),
-            ("recall", judge.overall.recall),
-        )
-    ]
-    yield f"{judge.judge}: {', '.join(rates)} on clean runs (95 % limits over tasks)"
+    precision, recall = judge.overall.precision, judge.overall.recall
+    first = both.attacks[0] if both.attacks else None
+    sentence = (
+        f"{judge.judge}: of the runs that it accepts {_share(precision)} % are true successes"
+    )
+    if first is not None and first.precision < both.precision:
+        sentence += f", and {_percent(first.precision)} % under the worst attack ({first.name})"
+    yield f"{sentence}."
+    yield (
+        f"  on clean runs: precision {_limited(precision)} %, recall {_limited(recall)} % (95 % "
+        "limits over tasks)"
+    )
     rejected = {one.name for one in judge.rates if one.attack_success.trials}
     for threat in ("agent", "page"):
         yield f"  {_worst(threat, judge.worst[threat], rejected)}"

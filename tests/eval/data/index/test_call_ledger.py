@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.eval.cases import call, said
 from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, ledger_lines, write_judgments
 from trajudge.eval.store.table import PAYMENTS, read_run_judgments
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine.budget import Payments
 from trajudge.judges.model import Judgment
 
 CAPTION, VERDICT = "a" * 64, "b" * 64

@@ -53,7 +53,6 @@ FILE = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.slow
 @given(
     FILE,
     st.permutations(range(9)),

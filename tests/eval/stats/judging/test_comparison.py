@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from trajudge.stats import comparison
 from trajudge.stats.comparison import TaskRuns, holm, mcnemar_by_task
@@ -44,6 +43,8 @@ def test_mcnemar_of_tasks_with_one_run_is_the_exact_binomial_test(
 
 def binomial(first: Bools, second: Bools) -> float:
     """McNemar's exact test, as if all runs were independent."""
+    from scipy.stats import binomtest
+
     apart = first != second
     hits = int((first & apart).sum())
     return float(binomtest(hits, int(apart.sum())).pvalue) if apart.any() else 1.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.judges.adapters.every_adapter import without_litellm
 from tests.judges.adapters.requests import adapter_for, request
-from tests.judges.adapters.test_over_http import without_litellm
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.wire import of_sample

@@ -23,8 +23,7 @@ from tests.judges.engine.parts import (
 from trajudge.eval.runs.jobs import workers_for
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.adapters.errors import RateLimited, ServerFailed, Unreachable
-from trajudge.judges.engine import Limiter
-from trajudge.judges.engine.limits import Permit
+from trajudge.judges.engine.limits import Limiter, Permit
 from trajudge.judges.model import Reply, Request
 
 JUDGMENTS, LATENCY = 1300, 0.2

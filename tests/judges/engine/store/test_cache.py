@@ -14,8 +14,7 @@ import pytest
 
 from tests.judges.engine.parts import request
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
-from trajudge.judges.engine import Cache
-from trajudge.judges.engine.cache import GATHER
+from trajudge.judges.engine.cache import GATHER, Cache
 from trajudge.judges.model import Reply, Usage
 from trajudge.util.errors import UserError
 
@@ -94,7 +93,7 @@ def test_an_answer_outlives_its_process_and_the_log_of_many_is_copied(path: Path
 import os, signal
 from pathlib import Path
 from tests.judges.engine.parts import request
-from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import Cache
 from trajudge.judges.model import Reply
 
 cache = Cache(Path({str(path)!r}))
@@ -186,7 +185,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk_too(path: Path) -> None:
     script = f"""
 import resource, signal
 from pathlib import Path
-from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import Cache
 from trajudge.judges.model import Reply
 from tests.judges.engine.parts import request
 from trajudge.util.errors import UserError
@@ -255,7 +254,7 @@ def test_an_answer_that_is_not_committed_yet_outlives_its_process(path: Path) ->
 import asyncio, os, signal
 from pathlib import Path
 from tests.judges.engine.parts import request
-from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import Cache
 from trajudge.judges.model import Reply
 
 async def main():

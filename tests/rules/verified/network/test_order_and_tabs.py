@@ -114,7 +114,6 @@ def test_a_request_of_a_tab_that_was_left_shows_no_final_page() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 def test_two_tabs_of_a_real_browser_are_told_apart(chromium: Path, tmp_path: Path) -> None:
     """As case 10, recorded by Playwright: each tab opens the site's start page first."""
     from playwright.sync_api import sync_playwright

@@ -87,7 +87,6 @@ def test_a_member_that_is_not_read(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
 def test_a_member_that_expands_beyond_its_word_is_cut_there(tmp_path: Path) -> None:
     for method, packed in (
         (8, zlib.compress(bytes(2**27), 9)[2:-4]),
@@ -119,7 +118,6 @@ def test_members_over_each_other_are_refused(tmp_path: Path) -> None:
         _read(path)
 
 
-@pytest.mark.slow
 def test_a_long_directory_is_refused_before_it_is_read(tmp_path: Path) -> None:
     for copies, sentence in ((20_000, "holds more than"), (60_000, "lists more than")):
         path = _raw_zip(tmp_path / "a.zip", ("12345", b"x", 0, b"x"), copies=copies)

@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.trajectories.loaders.released.answer_lines import answer_line
 from trajudge.annotations.published import open_verdicts
 from trajudge.trajectories.loaders import detect_kind, open_source
 from trajudge.trajectories.model import Trajectory, Unreadable
 
 
-def line(task: str, score: object = 100, answer: str | None = "**Done** ✅") -> str:
-    judge = {"score": score, "reasoning": "It says so."}
-    row = {"task_id": task, "task": "Find it.", "final_result_response": answer, "judge": judge}
-    return json.dumps(row) + "\n"
-
-
 def test_answers_are_runs_without_steps_and_their_verdicts_stay_apart(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
-    file.write_text(line("a") + "{\n" + line("b", 0, None) + line("a", 50) + line("c", None))
+    file.write_text(
+        answer_line("a")
+        + "{\n"
+        + answer_line("b", 0, None)
+        + answer_line("a", 50)
+        + answer_line("c", None)
+    )
     assert detect_kind(tmp_path) == "browser-use-answers"
     first, bad, second, third, last = open_source(str(file))
     assert isinstance(first, Trajectory)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.trajectories.loaders.released.toolcall_runs import RUN, written
 from trajudge.annotations import open_annotations
 from trajudge.annotations.published import open_verdicts
 from trajudge.eval.store.inputs import find_source
@@ -16,27 +17,6 @@ from trajudge.trajectories.loaders import detect_kind, open_source
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.util.errors import UserError
 
-RUN = {
-    "trajectory_id": "I-1-wrong_tool",
-    "instance_id": "I-1",
-    "goal": "Refund it.",
-    "steps": [
-        {
-            "index": 0,
-            "thought": "Look.",
-            "call": {"tool": "find", "args": {"id": "O'1", "n": 2}},
-            "observation": {"ok": True, "data": {"total": 3}},
-        },
-        {"index": 1, "thought": None, "call": None, "observation": None},
-    ],
-    "final_answer": "Done.",
-    "label": {
-        "faulty": True,
-        "failure_step": 1,
-        "failure_type": "wrong_tool",
-        "outcome_correct": True,
-    },
-}
 VERDICT = {
     "trajectory_id": "I-1-wrong_tool",
     "judge_id": "step:m",
@@ -47,13 +27,6 @@ VERDICT = {
     "rationale": "because",
     "error": None,
 }
-
-
-def written(folder: Path, runs: list[Any], verdicts: list[Any] | None = None) -> Path:
-    for name, lines in (("trajectories", runs), ("verdicts", verdicts or [])):
-        text = "".join(x if isinstance(x, str) else json.dumps(x) + "\n" for x in lines)
-        (folder / f"{name}.jsonl").write_text(text)
-    return folder
 
 
 def test_a_call_is_an_action_and_its_observation_is_seen_next(tmp_path: Path) -> None:
