@@ -13,9 +13,9 @@ import pytest
 
 from tests.conftest import missing
 from tests.eval.judge_command import model, run, statuses
-from tests.llm_server import Incoming, LlmServer
-from trajudge.eval.store.manifest import read_manifest
-from trajudge.eval.store.run_folder import read_judgments
+from tests.llm_replies import Incoming
+from tests.llm_server import LlmServer
+from trajudge.eval.store.run_folder import read_judgments, read_manifest
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -233,12 +233,12 @@ def _choose_columns(
     def taken() -> list[str]:
         return [name for names in chosen.values() for name in names]
 
-    for role, names in given.items():
-        chosen[role] = tuple(choose_column(table, (), name) or name for name in names)
-    for name, times in Counter(taken()).items():
+    for role, named in given.items():
+        chosen[role] = tuple(choose_column(table, (), one) or one for one in named)
+    for column, times in Counter(taken()).items():
         if times > 1:
             raise UserError(
-                f"--columns: {name!r} is named {times} times: give each column one role"
+                f"--columns: {column!r} is named {times} times: give each column one role"
             )
     several = {"label": _LABELS, "judge": _JUDGES}
     for role, candidates in ROLES.items():
