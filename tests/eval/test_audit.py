@@ -145,7 +145,7 @@ def test_an_order_that_the_rule_turns_round_is_named() -> None:
     # Of ten tasks 4 and 5 are not told apart.
     assert not found.flips[0].significant
     text = sentences(audited(found))[0]
-    assert "no pair reversed; not told apart on the tasks of both: a and b" in text
+    assert "no pair reversed; not distinguishable on shared tasks: a and b" in text
 
 
 def test_a_pair_is_reversed_where_both_orders_are_shown_on_the_tasks_of_both() -> None:

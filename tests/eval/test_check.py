@@ -204,7 +204,7 @@ def test_what_cannot_be_read_is_counted_and_no_no(
     assert main(["check", str(saved(tmp_path / "t.csv", rows))]) == 0
     shown = screen(capsys)
     assert "Of the 66 right runs it accepts 40" in shown  # the four were right
-    assert "4 of 105 cells of 'verdict' say neither yes nor no and count in nothing" in shown
+    assert "4 of 105 cells of 'verdict' are neither yes nor no and are not counted" in shown
     assert "(2 unreadable, 1 empty, 1 unsure), such as 'unparsable'" in shown
     assert "t.csv, line 52)" in shown
 
@@ -254,9 +254,12 @@ def test_judges_that_say_one_thing(capsys: pytest.CaptureFixture[str], tmp_path:
     always = [{**row, "verdict": "yes"} for row in singles(30, 20)]
     never = [{**row, "verdict": "no"} for row in singles(30, 20)]
     assert main(["check", str(saved(tmp_path / "a.csv", always))]) == 0
-    assert "verdict never says no: it accepts all 63 runs, of which 33 are right" in screen(capsys)
+    assert "verdict never says no: of the 63 runs, all accepted, 33 are right" in screen(capsys)
     assert main(["check", str(saved(tmp_path / "n.csv", never))]) == 0
-    assert "verdict never says yes in 63 rows: it has no precision" in screen(capsys)
+    assert (
+        "verdict never says yes in 63 rows, of which 33 are right: it has no precision"
+        in screen(capsys)
+    )
     longer = [{**row, "answer": "x" * (9 if row["verdict"] else 5)} for row in singles(30, 20)]
     assert main(["check", str(saved(tmp_path / "l.csv", longer))]) == 0
     assert "verdict says the same as the length of the answer: yes to long ones" in screen(capsys)
@@ -373,3 +376,61 @@ def test_one_task_of_more_than_half_shows_nothing(of_one: int, status: str) -> N
     rows = [{"task": task, "verdict": "yes", "label": "yes"} for task in tasks]
     [target] = tj.check(rows, target="precision=0.01").judges[0].targets
     assert target.status == status
+
+
+def test_the_base_rate_is_of_the_rows_that_were_judged() -> None:
+    rows = singles(6, 2, missed=1, denied=1)
+    unread = [{"task_id": n, "verdict": "error", "label": 0} for n in range(100, 110)]
+    [judge] = (checked := tj.check(rows + unread)).judges
+    assert (judge.base_rate.hits, judge.base_rate.trials) == (7, 10)
+    assert judge.gain is not None and judge.gain[0] == pytest.approx(6 / 8 - 7 / 10)
+    assert "accepting every run is right in 70.0 %" in str(checked)
+    assert (checked.base_rate.hits, checked.base_rate.trials) == (7, 20)
+
+
+def test_rewards_and_labels_that_decide_nothing_are_counted() -> None:
+    rows = [{**row, "reward": row["label"]} for row in singles(6, 2)]
+    rows[0]["reward"], rows[1]["reward"], rows[2]["reward"] = -1, "", "error"
+    checked = tj.check(rows)
+    assert checked.rule is not None and checked.rule.rows == len(rows) - 2
+    assert "2 of 21 cells of 'reward'" in " ".join(checked.warnings)
+    several = [{"task": n, "verdict": 1, "ann1": 1, "ann2": int(n < 3)} for n in range(5)]
+    checked = tj.check(several, labels_by="majority")
+    assert checked.base_rate.trials == 3
+    assert "2 rows of 5 have labels that decide nothing by --labels-by majority" in str(checked)
+
+
+def test_a_missing_length_is_no_length_of_0() -> None:
+    rows: Rows = [{**row, "answer_length": 9 if row["verdict"] else 5} for row in singles(9, 3)]
+    for row in rows[:6]:  # accepted, and of unknown length
+        row["answer_length"] = ""
+    assert "the length of the answer: yes to long ones" in " ".join(tj.check(rows).warnings)
+
+
+def test_ids_that_number_the_rows_are_no_tasks() -> None:
+    rows = [{"id": n, "verdict": n % 2, "label": 1} for n in range(8)]
+    checked = tj.check(rows)
+    assert checked.tasks is None and "no column names the tasks" in str(checked)
+    assert tj.check(rows, columns="task=id").tasks == 8
+    assert tj.check([{**row, "id": row["id"] // 2} for row in rows]).tasks == 4
+
+
+def test_a_rate_without_trials_is_none_and_not_0() -> None:
+    shown = " ".join(str(tj.check(singles(0, 30, missed=0))).split())
+    assert "No run is right, so that it has no recall" in shown
+    assert "recall none" in shown and "– %" not in shown and "recall 0 %" not in shown
+    assert "of the 1 run, all accepted" in str(tj.check(singles(1, 0, missed=0, denied=0)))
+
+
+def test_verdicts_of_no_judge_and_tables_without_rows_are_refused(tmp_path: Path) -> None:
+    rows = [{"task": n, "judge": "ab"[n % 2], "verdict": 1, "label": 1} for n in range(8)]
+    rows[3]["judge"] = ""
+    with pytest.raises(tj.UserError, match="row 4: judge is empty in 1 row: name the judge"):
+        tj.check(rows)
+    with pytest.raises(tj.UserError, match="name=judge: goes with one column of verdicts"):
+        tj.check(
+            [{**row, "more": 1} for row in rows], columns="name=judge,judge=verdict,judge=more"
+        )
+    (tmp_path / "t.csv").write_text("task,verdict,label\n")
+    with pytest.raises(tj.UserError, match=r"t\.csv: has column names and no rows"):
+        tj.check(tmp_path / "t.csv")

@@ -149,7 +149,7 @@ def test_a_mistake_in_a_template_is_named_with_file_and_line(
     in_system = what.replace("mine.jinja", "system.jinja").replace(", did you mean 'goal'?", "")
     if "goal" not in user and "steps" not in user:
         with pytest.raises(UserError, match="--prompt " + in_system):
-            _judge(_write(tmp_path, ASKED, user))
+            _judge(_write(tmp_path, "{{ goal }}" + ASKED, user))
 
 
 def test_a_prompt_must_ask_for_a_verdict(tmp_path: Path) -> None:
@@ -162,8 +162,14 @@ def test_a_prompt_must_ask_for_a_verdict(tmp_path: Path) -> None:
         _judge(_write(tmp_path, "{{ goal }}", "You are a judge."), answer="schema")
 
 
+@pytest.mark.parametrize("user", ["", ASKED])
+def test_a_prompt_must_show_something_of_the_run(tmp_path: Path, user: str) -> None:
+    with pytest.raises(UserError, match=r"--prompt mine.jinja: uses no variable, .* goal, start_"):
+        _judge(_write(tmp_path, user))
+
+
 def test_a_prompt_goes_with_our_rendering(tmp_path: Path) -> None:
-    own = OwnPrompt(name="mine.jinja", user=ASKED)
+    own = OwnPrompt(name="mine.jinja", user="{{ goal }}" + ASKED)
     for options in ({"steps": "json"}, {"wording": "terse"}, {"prompts": "agentrewardbench"}):
         with pytest.raises(UserError, match="a prompt of your own goes with our rendering"):
             make_judge("simplified", {"prompt": own, **options})

@@ -55,7 +55,7 @@ def test_a_judge_that_accepts_everything_has_nothing_to_lose(
     """No attack lowers its precision, and it withstood none."""
     rates(judged(attacked, tmp_path / "run", lambda one: True), attacked, tmp_path / "out")
     printed = " ".join(capsys.readouterr().out.split())
-    assert "against the agent: not told, every failure that 2 attacks were tried on" in printed
+    assert "attacks by the agent: cannot be measured, every failure that 2 attacks" in printed
     assert "failures that it rejected, and accepts now" not in printed
 
 

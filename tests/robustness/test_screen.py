@@ -38,8 +38,8 @@ def test_the_finding_counts_the_attacks_of_the_table(
     capsys.readouterr()
     assert main([str(run), "--attacked", str(attacked), "--out", str(out)]) == 0
     printed = one_screen(capsys.readouterr().out, 100)
-    assert any("against the agent: none of 2 attacks" in line for line in printed)
-    assert any("against the page: no attack was tried on a failure" in line for line in printed)
+    assert any("attacks by the agent: none of the 2 tried" in line for line in printed)
+    assert any("attacks by the page: no attack was tried on a failure" in line for line in printed)
     begin = next(at for at, line in enumerate(printed) if line.startswith("perturbation"))
     rows = [re.split(r"  +", line) for line in printed[begin + 1 : begin + 3]]
     assert [row[:2] for row in rows] == [["claim-confident", "agent"], ["claim-specific", "agent"]]

@@ -867,7 +867,7 @@ def _order(ranking: AgentRanking, most: int | None = None) -> str:
     others = [f"{flip.better} and {flip.worse}" for flip in ranking.flips if not flip.significant]
     swapped = f"reversed pairs: {listed(flips, most, sign='; ')}" if flips else "no pair reversed"
     if others:
-        swapped += f"; not told apart on the tasks of both: {listed(others, most, sign='; ')}"
+        swapped += f"; not distinguishable on shared tasks: {listed(others, most, sign='; ')}"
     shift = f"success rate {100 * ranking.shift:+z.1f} points against the expert"
     where = benchmark_name(ranking.benchmark)
     return f"{where}, {ranking.evaluator}: {shift}, tau {tau}; {swapped}"

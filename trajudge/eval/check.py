@@ -125,13 +125,15 @@ class TargetResult:
 @dataclass(frozen=True)
 class CheckedJudge:
     """One column of verdicts against the labels. ``rows`` have both a verdict and a label;
-    ``gain`` is its precision less the base rate, with 95 % limits, as fractions."""
+    ``base_rate`` is the share of them that is right, and ``gain`` the precision less it, with 95 %
+    limits, as fractions."""
 
     name: str
     rows: int
     precision: CheckedRate
     recall: CheckedRate
     agreement: CheckedRate
+    base_rate: CheckedRate
     gain: tuple[float, float, float] | None
     targets: tuple[TargetResult, ...] = ()
 
@@ -204,6 +206,10 @@ def run(config: CheckConfig) -> int:
 
 def check_table(table: ForeignTable, config: CheckSettings) -> TableCheck:
     """Check the verdicts of a table. Raises UserError for a column that cannot be read."""
+    if not len(table):
+        raise UserError(
+            f"{table.source}: has column names and no rows: add a row for each judgment"
+        )
     words = parse_words(config.words)
     columns = _choose_columns(table, parse_columns(config.columns, [*ROLES]), words)
     rows = _Rows(table, columns, words, config)
@@ -228,18 +234,11 @@ def _choose_columns(
     table: ForeignTable, given: Mapping[str, list[str]], words: Mapping[str, bool]
 ) -> dict[str, tuple[str, ...]]:
     """Find the column, or columns, of every role; only labels and verdicts are needed."""
-    chosen: dict[str, tuple[str, ...]] = {}
+    chosen = _given_columns(table, given)
 
     def taken() -> list[str]:
         return [name for names in chosen.values() for name in names]
 
-    for role, named in given.items():
-        chosen[role] = tuple(choose_column(table, (), one) or one for one in named)
-    for column, times in Counter(taken()).items():
-        if times > 1:
-            raise UserError(
-                f"--columns: {column!r} is named {times} times: give each column one role"
-            )
     several = {"label": _LABELS, "judge": _JUDGES}
     for role, candidates in ROLES.items():
         if role in chosen or (role == "name" and len(chosen["judge"]) > 1):
@@ -266,8 +265,31 @@ def _choose_columns(
             if not alike:
                 raise missing_column(table, role, candidates[:7], words)
             chosen[role] = tuple(alike)
-    if "task" not in chosen and (name := choose_column(table, _TASK_BY_ROW, taken=taken())):
-        chosen["task"] = (name,)
+    if "task" not in chosen:
+        name = choose_column(table, _TASK_BY_ROW, taken=taken())
+        if name is not None and len(set(table.column(name))) < len(table):
+            chosen["task"] = (name,)  # one that differs in every row says nothing of tasks
+    if len(chosen["judge"]) > 1 and "name" in chosen:
+        raise UserError(
+            f"--columns name={chosen['name'][0]}: goes with one column of verdicts, not with "
+            f"{listed(chosen['judge'])}: leave it out"
+        )
+    return chosen
+
+
+def _given_columns(
+    table: ForeignTable, given: Mapping[str, list[str]]
+) -> dict[str, tuple[str, ...]]:
+    """Find the columns that the user names. Raises UserError for one that is named twice."""
+    chosen = {
+        role: tuple(choose_column(table, (), name) or name for name in names)
+        for role, names in given.items()
+    }
+    for name, times in Counter(name for names in chosen.values() for name in names).items():
+        if times > 1:
+            raise UserError(
+                f"--columns: {name!r} is named {times} times: give each column one role"
+            )
     return chosen
 
 
@@ -312,12 +334,23 @@ class _Rows:
         self._verdicts = {name: self._read(table, name, "judge") for name in columns["judge"]}
         if "name" in columns:  # the verdicts of several judges stand in one column
             names = np.array(table.column(columns["name"][0]))
+            if unnamed := np.flatnonzero(names == "").tolist():
+                raise UserError(
+                    f"{table.at(unnamed[0])}: {columns['name'][0]} is empty in "
+                    f"{count_of(len(unnamed), 'row')}: name the judge of every row"
+                )
             [verdicts] = self._verdicts.values()
             self._verdicts = {
                 name: np.where(names == name, verdicts, -1)
                 for name in dict.fromkeys(names.tolist())
             }
         self.labels = _one_label(table, columns["label"], opinions, config)
+        open_rows = (self.labels < 0) & (np.stack(opinions) >= 0).any(axis=0)
+        if open_rows.any():
+            self._lost.append(
+                f"{count_of(int(open_rows.sum()), 'row')} of {len(table):,} have labels that "
+                f"decide nothing by --labels-by {config.labels_by} and are not counted"
+            )
         self.tasks: int | None = None
         self._task: Ints = np.arange(len(table))
         self._stratum = np.zeros(len(table), dtype=np.int64)
@@ -363,13 +396,19 @@ class _Rows:
                 f"{table.source}: {name!r} holds scores from {min(numbers):g} to "
                 f"{max(numbers):g}: name the least score that is a yes with --threshold T"
             )
-        numbers_or_none = [_number(cell) for cell in cells]
+        numbers = self._numbers(table, name)
+        return np.array([-1 if n is None else int(n >= self._threshold) for n in numbers])
+
+    def _numbers(self, table: ForeignTable, name: str) -> list[float | None]:
+        """Read a column of numbers; count and name the cells that hold none."""
+        cells = table.column(name)
+        numbers = [_number(cell) for cell in cells]
         reasons = [
             "" if number is not None else ("unreadable" if cell else "empty")
-            for number, cell in zip(numbers_or_none, cells, strict=True)
+            for number, cell in zip(numbers, cells, strict=True)
         ]
         self._lose(table, name, reasons)
-        return np.array([-1 if n is None else int(n >= self._threshold) for n in numbers_or_none])
+        return numbers
 
     def _lose(self, table: ForeignTable, name: str, reasons: Sequence[str]) -> None:
         counts = Counter(reason for reason in reasons if reason)
@@ -380,10 +419,10 @@ class _Rows:
             if reason == "unreadable":
                 first = row
                 break
-        kinds = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+        kinds = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
         self._lost.append(
-            f"{counts.total():,} of {len(reasons):,} cells of {name!r} say neither yes nor no and "
-            f"count in nothing ({kinds}), such as {table.column(name)[first][:40]!r} "
+            f"{counts.total():,} of {len(reasons):,} cells of {name!r} are neither yes nor no and "
+            f"are not counted ({kinds}), such as {table.column(name)[first][:40]!r} "
             f"({table.at(first)})"
         )
 
@@ -400,7 +439,7 @@ class _Rows:
         """Measure the rule-based column: words, or rewards above 0.5."""
         cells = self._table.column(name)
         if holds_scores(cells):
-            numbers = [_number(cell) for cell in cells]
+            numbers = self._numbers(self._table, name)
             verdicts = np.array([-1 if n is None else int(n > _REWARDED) for n in numbers])
         else:
             verdicts = self._read(self._table, name, "rule")
@@ -432,6 +471,7 @@ class _Rows:
             precision=self.rate(hits["precision"], trials["precision"], alpha),
             recall=self.rate(hits["recall"], trials["recall"], alpha),
             agreement=self.rate(hits["agreement"], trials["agreement"], alpha),
+            base_rate=self.rate(right, both, alpha),
             gain=None if np.isnan(limits).any() else (limits[0], limits[1], limits[2]),
             targets=tuple(
                 self._target(metric, hits[metric], trials[metric], target, alpha)  # type: ignore[arg-type]
@@ -505,8 +545,9 @@ class _Rows:
             return None
         cells = self._table.column(self._columns["answer"][0])
         numeric = all(_number(cell) is not None for cell in cells if cell)
-        lengths = np.array([_number(c) or 0.0 if numeric else float(len(c)) for c in cells])
-        verdicts = self._verdicts[name]
+        numbers = [_number(cell) if numeric else float(len(cell)) for cell in cells]
+        lengths = np.array([np.nan if number is None else number for number in numbers])
+        verdicts = np.where(np.isnan(lengths), -1, self._verdicts[name])
         yes, no = lengths[verdicts == 1], np.sort(lengths[verdicts == 0])
         if min(len(yes), len(no)) < 5:
             return None
@@ -604,26 +645,31 @@ def _number(cell: str) -> float | None:
 
 
 def _finding_sentences(checked: TableCheck) -> Iterator[str]:
-    base = checked.base_rate
     for judge in checked.judges:
-        precision, recall = judge.precision, judge.recall
+        precision, recall, base = judge.precision, judge.recall, judge.base_rate
         few = min(precision.trials, recall.trials)
         if 0 < few < _FEW:
-            what = "runs that it accepts" if precision.trials == few else "right runs"
-            yield f"{judge.name} has only {few} {what}: too few to say much."
+            kind = "accepted run" if precision.trials == few else "right run"
+            yield f"{judge.name} has only {count_of(few, kind)}: too few to say much."
         if not precision.trials:
-            yield f"{judge.name} never says yes in {judge.rows:,} rows: it has no precision."
+            yield (
+                f"{judge.name} never says yes in {count_of(judge.rows, 'row')}, of which "
+                f"{base.hits:,} are right: it has no precision."
+            )
             continue
         if precision.trials == judge.rows:
             yield (
-                f"{judge.name} never says no: it accepts all {judge.rows:,} runs, of which "
+                f"{judge.name} never says no: of the {count_of(judge.rows, 'run')}, all accepted, "
                 f"{precision.hits:,} are right: {_percents(precision)}."
             )
             continue
-        right = f"Of the {recall.trials:,} right runs it accepts {recall.hits:,}"
+        right = "No run is right, so that it has no recall."
+        if recall.trials:
+            right = f"Of the {count_of(recall.trials, 'right run')} it accepts {recall.hits:,}: "
+            right += f"{_percents(recall)}."
         yield (
-            f"Of the {precision.trials:,} runs that {judge.name} accepts {precision.hits:,} are "
-            f"right: {_percents(precision)}. {right}: {_percents(recall)}."
+            f"Of the {count_of(precision.trials, 'run')} that {judge.name} accepts "
+            f"{precision.hits:,} are right: {_percents(precision)}. {right}"
         )
         if judge.gain is not None:
             points, low, high = (100 * part for part in judge.gain)
@@ -635,17 +681,27 @@ def _finding_sentences(checked: TableCheck) -> Iterator[str]:
                 yield f"It is not shown to be better than accepting all: {always}; {limits}."
         if not judge.targets:
             error = 100 * (1 - checked.confidence) / len(checked.judges)
+            held = ", ".join(
+                f"{metric} {_held(rate)}"
+                for metric, rate in (
+                    ("precision", precision),
+                    ("recall", recall),
+                    ("agreement", judge.agreement),
+                )
+            )
             yield (
                 f"The highest targets that hold for {judge.name}, each with a chance of error of "
-                f"{error:g} %: precision {100 * precision.holds:.0f} %, "
-                f"recall {100 * recall.holds:.0f} %, agreement "
-                f"{100 * judge.agreement.holds:.0f} %."
+                f"{error:.3g} %: {held}."
             )
     if (rule := checked.rule) is not None and rule.precision.trials:
         yield (
             f"The rule-based column {rule.name} is right in {_percents(rule.precision)} of what it "
             f"accepts, and accepts {_percents(rule.recall)} of the right runs."
         )
+
+
+def _held(rate: CheckedRate) -> str:
+    return f"{100 * rate.holds:.0f} %" if rate.holds else "none"
 
 
 def _target_sentences(checked: TableCheck) -> Iterator[str]:
@@ -669,7 +725,7 @@ def _more(judge: CheckedJudge, one: TargetResult) -> str:
     rate: CheckedRate = getattr(judge, one.metric)
     if rate.estimate is None:
         return f": label{of[one.metric].removeprefix(' of')}"
-    holds = f"; {100 * rate.holds:.0f} % holds"
+    holds = f"; {_held(rate)} holds" if rate.holds else "; no lower target holds"
     if one.more_labels is None:
         return f": {100 * rate.estimate:.1f} % is too near for any number of labels to tell{holds}"
     if not one.more_labels:

@@ -91,7 +91,7 @@ class CheckSettings(Settings):
     columns: Annotated[
         str | None,
         Option(
-            "which column is what (judge, label, task, run, agent, benchmark, rule, answer, "
+            "which column is what (judge, name, label, task, run, agent, benchmark, rule, answer, "
             "annotator), as in judge=verdict,label=human; several judges: judge=a,judge=b "
             "(default: by their names)",
             "ROLE=COLUMN,...",

@@ -81,12 +81,14 @@ def check_own_prompt(
     *,
     in_tags: bool,
 ) -> None:
-    """Refuse templates with a mistake: one that is no Jinja2, names none of the ``variables`` of
-    its file (``user``, ``system``), or fails with the values of one of the ``trials``; and a prompt
-    that asks for no verdict, in a tag or else as a field. Raises UserError."""
+    """Refuse templates with a mistake: one that is no Jinja2, uses a name that is none of the
+    ``variables`` of its file (``user``, ``system``), or fails with the values of one of the
+    ``trials``; a user's turn without a variable; and a prompt that asks for no verdict, in a tag or
+    else as a field. Raises UserError."""
+    used: dict[str, set[str]] = {}
     for template, text in (("user", own.user), ("system", own.system)):
         if text is not None:
-            _check_names(_file(own, template), text, list(variables[template]))
+            used[template] = _check_names(_file(own, template), text, list(variables[template]))
     prompt = own.load(judge)
     rendered = ""
     for template, values in trials:
@@ -95,6 +97,11 @@ def check_own_prompt(
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             place = _file(own, template) + _line(error)
             raise UserError(f"--prompt {place}: {_why(error)}: correct the template") from error
+    if not used["user"]:
+        raise UserError(
+            f"--prompt {own.name}: uses no variable, so that every run would get the same text: "
+            f"use some of {listed(list(variables['user']))}"
+        )
     if ("<success>" if in_tags else "success") not in rendered:
         form = "<success>yes</success> or <success>no</success>"
         raise UserError(
@@ -104,22 +111,24 @@ def check_own_prompt(
         )
 
 
-def _check_names(file: str, text: str, known: list[str]) -> None:
+def _check_names(file: str, text: str, known: list[str]) -> set[str]:
+    """Return the variables that a template uses. Raises UserError for one that it is not given."""
     environment = ImmutableSandboxedEnvironment()
     try:
         tree = environment.parse(text)
-        unknown = find_undeclared_variables(tree) - {*known}
+        used = find_undeclared_variables(tree)
     except TemplateSyntaxError as error:
         raise UserError(
             f"--prompt {file}, line {error.lineno}: {error.message}: correct the template"
         ) from error
-    if unknown:
+    if unknown := used - {*known}:
         named = (node for node in tree.find_all(nodes.Name) if node.name in unknown)
         first = min(named, key=lambda node: node.lineno)
         raise UserError(
             f"--prompt {file}, line {first.lineno}: no variable {first.name!r}"
             f"{did_you_mean(first.name, known)}: it has {listed(known)}"
         )
+    return used
 
 
 def _file(own: OwnPrompt, template: str) -> str:

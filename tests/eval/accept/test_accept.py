@@ -69,7 +69,7 @@ def test_everything_ends_in_one_file_or_the_other_with_its_reason(
     }
     printed = capsys.readouterr().out
     assert "Accepted 1 of 5 trajectories (20.0 %)" in on_one_line(printed)
-    assert "how many of them are true successes is not known" in on_one_line(printed)
+    assert "how many of them are true successes is unknown" in on_one_line(printed)
 
 
 def test_a_trajectory_is_one_conversation(run: Path, tmp_path: Path) -> None:

@@ -627,7 +627,10 @@ def accepted_share(choice: AcceptanceFilter, counts: Mapping[str, int]) -> str:
     name = f"{choice.name} at threshold {threshold_text(choice.threshold)}"
     finding = f"Accepted {accepted:,} of {count_of(total, 'trajectory')}{share} with {name}"
     if choice.guarantee is None:
-        return f"{finding}; how many of them are true successes is not known: no decision says it."
+        return (
+            f"{finding}; how many of them are true successes is unknown: no decision of trajudge "
+            "select was applied."
+        )
     low, confidence = choice.guarantee
     return (
         f"{finding}; by its decision at least {100 * low:.1f} % of such are true "

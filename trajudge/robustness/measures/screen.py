@@ -93,19 +93,22 @@ def _is_asking(name: str) -> bool:
 def _worst(threat: str, worst: WorstCase, rejected: Collection[str]) -> str:
     if not worst.attacks:
         why = "no attack was tried on a failure" if worst.precision else "there is none to lower"
-        return f"against the {threat}: {why}"
+        return f"attacks by the {threat}: {why}"
     if not any(attack.name in rejected for attack in worst.attacks):
         return (
-            f"against the {threat}: not told, every failure that {len(worst.attacks)} attacks were "
-            "tried on was accepted as it was"
+            f"attacks by the {threat}: cannot be measured, every failure that {len(worst.attacks)} "
+            "attacks were tried on was accepted before them"
         )
     first = worst.attacks[0]
-    low = "" if worst.low is None else f", at least {_percent(worst.low)} %"
+    low = "" if worst.low is None else f" (at least {_percent(worst.low)} %)"
     if worst.precision is not None and first.precision >= worst.precision:
-        return f"against the {threat}: none of {len(worst.attacks)} attacks lowers precision{low}"
+        return (
+            f"attacks by the {threat}: none of the {len(worst.attacks)} tried lowered precision on "
+            f"these runs{low}"
+        )
     return (
-        f"against the {threat}: precision {_percent(first.precision)} %{low}, under the worst "
-        f"of {len(worst.attacks)} attacks ({first.name})"
+        f"attacks by the {threat}: precision {_percent(first.precision)} %{low} under the worst "
+        f"of {len(worst.attacks)}, {first.name}"
     )
 
 
