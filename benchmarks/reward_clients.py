@@ -26,9 +26,9 @@ from typing import Any
 
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.rewards.calibrated import calibration_file
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import Server, record_of
-from tests.rewards.test_rewarder import calibration_file
 from tests.trainers import TRAINERS
 
 ROOT = Path(__file__).parents[1]

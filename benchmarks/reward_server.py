@@ -26,9 +26,9 @@ import orjson
 from aiohttp import web
 
 from tests.llm_server import LlmServer
+from tests.rewards.calibrated import calibration_file
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import Server, record_of, serving
-from tests.rewards.test_rewarder import calibration_file
 
 ROOT = Path(__file__).parents[1]
 DISTINCT = 200  # trajectories

@@ -181,9 +181,9 @@ def test_the_commands_of_the_guides_are_spelled_as_the_parsers_have_them(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
-def test_the_python_of_the_quickstart_runs() -> None:
-    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
-    exec(compile(PYTHON.findall(text)[0], "quickstart.md", "exec"), {})
+def test_the_python_of_the_tutorial_runs() -> None:
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    exec(compile(PYTHON.findall(text)[-1], "tutorial.md", "exec"), {})
 
 
 def test_the_notebooks_are_committed_without_outputs_and_the_first_is_short() -> None:

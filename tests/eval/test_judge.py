@@ -93,8 +93,7 @@ def test_samples_are_asked_apart() -> None:
 
 
 def test_score_prints_the_same_tables_without_a_call(capsys: pytest.CaptureFixture[str]) -> None:
-    with LlmServer() as server:
-        model(server, "--full")
+    assert main(["--judge", "heuristic", "--data", "sample", "--out", "run", "--full"]) == 0
     shown = capsys.readouterr().out
     assert score_main(["run", "--full", "--baselines", "off"]) == 0
     again = capsys.readouterr().out
@@ -104,17 +103,18 @@ def test_score_prints_the_same_tables_without_a_call(capsys: pytest.CaptureFixtu
 def test_failed_judgments_have_a_status_and_can_be_asked_for_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    words = ("--limit", "4", "--repair", "0")
     with LlmServer(text="I would rather not say") as server:
-        assert model(server, "--limit", "4") == 1
+        assert model(server, *words) == 1
         assert statuses() == ["unparsable"] * 4
         assert "4 of 4 judgments failed" in capsys.readouterr().err
-        assert model(server, "--limit", "4", "--max-failures", "100%") == 0
+        assert model(server, *words, "--max-failures", "100%") == 0
         assert server.stats.requests == 4
         server.text = None
-        assert model(server, "--limit", "4", "--retry-failed") == 0
+        assert model(server, *words, "--retry-failed") == 0
         assert server.stats.requests == 8
         assert statuses() == ["ok"] * 4
-        model(server, "--limit", "4")
+        model(server, *words)
         assert server.stats.requests == 8
 
 

@@ -34,7 +34,7 @@ def test_the_budget_ends_the_run_and_the_same_command_goes_on(
 
 def test_what_the_cache_answers_takes_nothing_of_the_budget_of_a_grid() -> None:
     Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 10.0\n')
-    words = ["--prices", "prices.toml", "--limit", "6", "--max-failures", "6"]
+    words = ["--prices", "prices.toml", "--limit", "6", "--max-failures", "6", "--repair", "0"]
     with LlmServer() as server:
         assert model(server, *words, "--yes") == 0
         dollars = sum(paid(read_judgments(Path("run"))).values())

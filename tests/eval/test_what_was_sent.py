@@ -29,7 +29,8 @@ def picky(incoming: Incoming) -> str | None:
 
 def test_the_manifest_tells_what_really_went_out(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer(script=picky, record=1) as server:
-        assert model(server, "--limit", "6", name="picky-1") == 0
+        tags = ("--judge-option", "answer=tags")
+        assert model(server, "--limit", "6", *tags, name="picky-1") == 0
         (last,) = server.seen
     manifest = read_manifest(Path("run"))
     assert manifest["parameters"] == {"max_tokens": 1024, "temperature": 0.0, "seed": 0}

@@ -45,13 +45,13 @@ def refused(one: Incoming) -> str | None:
 @pytest.fixture(scope="module")
 def programs(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     """What all programs came to that train."""
-    with LlmServer(script=refused) as steps, LlmServer(script=refused) as readme:
-        words = [str(packages), str(tmp_path_factory.mktemp("trl")), steps.url, readme.url]
+    with LlmServer(script=refused) as steps, LlmServer(script=refused) as guide:
+        words = [str(packages), str(tmp_path_factory.mktemp("trl")), steps.url, guide.url]
         ran = subprocess.run(
             [sys.executable, "-m", "tests.rewards.trl_programs", *words],
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        asked = {"steps": steps.stats.requests, "readme": readme.stats.requests}
+        asked = {"steps": steps.stats.requests, "guide": guide.stats.requests}
     assert ran.returncode == 0, ran.stderr[-2000:]
     ended = json.loads(ran.stdout.splitlines()[-1])
     return {name: Ended(**one, asked=asked.get(name, 0)) for name, one in ended.items()}
@@ -90,11 +90,11 @@ def test_the_example_trains_on_the_sample(programs: dict[str, Ended]) -> None:
 
 
 @pytest.mark.slow
-def test_the_lines_of_the_readme_train(programs: dict[str, Ended]) -> None:
+def test_the_lines_of_the_guide_train(programs: dict[str, Ended]) -> None:
     """A policy at random instead of the named one, and a server instead of the provider."""
-    told = programs["readme"].told()
+    told = programs["guide"].told()
     assert told["lines"] <= 12
-    assert programs["readme"].asked
+    assert programs["guide"].asked
     assert len(told["logged"]) == 2
     assert max(step["trajudge/abstained"] for step in told["logged"]) > 0
 

@@ -1,6 +1,6 @@
 """Programs that train with TRL, each in a process of its own that has imported it already.
 
-``python -m tests.rewards.trl_programs SITE_PACKAGES FOLDER STEPS_URL README_URL`` carries them out
+``python -m tests.rewards.trl_programs SITE_PACKAGES FOLDER STEPS_URL GUIDE_URL`` carries them out
 and prints, as JSON, what each ended with, wrote and complained of. To import torch, transformers
 and TRL takes as long as the training: this process does it once and forks.
 """
@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.rewards import readme_grpo, trl_steps
+from tests.rewards import guide_grpo, trl_steps
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "grpo_on_cpu.py"
 Program = Callable[[Path], None]
@@ -50,16 +50,16 @@ def example(_: Path) -> None:
     runpy.run_path(str(EXAMPLE), run_name="__main__")
 
 
-def main(folder: Path, steps_url: str, readme_url: str) -> None:
-    def readme(place: Path) -> None:
+def main(folder: Path, steps_url: str, guide_url: str) -> None:
+    def guide(place: Path) -> None:
         os.environ["OPENAI_API_KEY"] = "a-key"
-        os.environ["OPENAI_BASE_URL"] = f"{readme_url}/v1"
+        os.environ["OPENAI_BASE_URL"] = f"{guide_url}/v1"
         os.environ["TRAJUDGE_CACHE"] = str(place / "replies.sqlite")
-        readme_grpo.main(place)
+        guide_grpo.main(place)
 
     programs: dict[str, Program] = {
         "steps": lambda place: trl_steps.main(steps_url, place),
-        "readme": readme,
+        "guide": guide,
         "example": example,
     }
     ended = {name: carried_out(program, folder / name) for name, program in programs.items()}

@@ -391,10 +391,10 @@ class _Rows:
 
     def _read_scores(self, table: ForeignTable, name: str, cells: Sequence[str]) -> Ints:
         if self._threshold is None:
-            numbers = [number for cell in cells if (number := _number(cell)) is not None]
+            scores = [score for cell in cells if (score := _number(cell)) is not None]
             raise UserError(
-                f"{table.source}: {name!r} holds scores from {min(numbers):g} to "
-                f"{max(numbers):g}: name the least score that is a yes with --threshold T"
+                f"{table.source}: {name!r} holds scores from {min(scores):g} to "
+                f"{max(scores):g}: name the least score that is a yes with --threshold T"
             )
         numbers = self._numbers(table, name)
         return np.array([-1 if n is None else int(n >= self._threshold) for n in numbers])

@@ -20,7 +20,7 @@ from urllib.parse import urldefrag
 import numpy as np
 from pydantic import Field, ValidationError, field_validator
 
-from trajudge.judges.judging import CallArgs, ChangedClient
+from trajudge.judges.judging import REPAIR, CallArgs, ChangedClient
 from trajudge.judges.model import Judge, Message, Model, Part, Reply, Text, Verdict
 from trajudge.judges.replies import ReplyParseError, check_reply, gather_bounded
 from trajudge.prompts.render import Prompt, load_prompt
@@ -95,7 +95,8 @@ def read_defences(name: str, kind: type[Record], options: Mapping[str, Any]) -> 
     own class ``kind`` has is not one. Raises UserError."""
     own = own_options(kind, options)
     try:
-        return Defences.model_validate({k: v for k, v in options.items() if k not in own})
+        given = {k: v for k, v in options.items() if k not in own and k != REPAIR}
+        return Defences.model_validate(given)
     except ValidationError as error:
         option, value, why, _ = refused_value(error)
         raise UserError(f"judge {name}: {option} = {value!r}: {why}") from error
@@ -103,7 +104,8 @@ def read_defences(name: str, kind: type[Record], options: Mapping[str, Any]) -> 
 
 def own_options(kind: type[Record], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options without those that every judge takes."""
-    return {k: v for k, v in options.items() if k not in DEFENCES or k in kind.model_fields}
+    others = (*DEFENCES, REPAIR)
+    return {k: v for k, v in options.items() if k not in others or k in kind.model_fields}
 
 
 # Tokens that a defence adds to a prompt, which the judge must leave free; nonces also take a share,

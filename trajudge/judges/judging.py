@@ -19,8 +19,10 @@ from trajudge.judges.model import (
     Message,
     Model,
     Reply,
+    Request,
     Skipped,
     Status,
+    Text,
     Verdict,
 )
 from trajudge.judges.replies import ParseFailure, ReplyParseError
@@ -87,6 +89,104 @@ class ChangedClient(BaseClient):
         return self._check(call_args, reply)
 
 
+REPAIR = "repair"
+"""The stage of a corrective turn."""
+
+_FAULT = (
+    "This answer cannot be read: {fault}. Answer again, completely and in the form that was asked "
+    "for, with nothing around it."
+)
+
+
+class RepairedJudge:
+    """A judge whose unreadable reply is followed by a corrective turn that names the fault, at most
+    ``times`` for a trajectory. It then reads all replies again, the new one in place of the old.
+
+    A reply that ran out of tokens or was refused is left as it is.
+    """
+
+    def __init__(self, judge: Judge, times: int) -> None:
+        self._judge, self._times = judge, times
+
+    async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
+        """Judge as the judge does, and raise what it raises."""
+        client = _CorrectingClient(ask)
+        for left in range(self._times, -1, -1):
+            try:
+                verdict = await self._judge(trajectory, client)
+            except ReplyParseError as error:
+                if not left or error.reply.finish != "stop" or not client.has_given(error.reply):
+                    raise
+                await client.correct(error)
+            else:
+                if client.fault and not verdict.fallback:
+                    return verdict.model_copy(update={"fallback": f"asked again: {client.fault}"})
+                return verdict
+        raise AssertionError("the last pass returns or raises")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_judge":  # not set yet: a copy is being made
+            raise AttributeError(name)
+        return getattr(self._judge, name)
+
+
+class _CorrectingClient(BaseClient):
+    """Remembers the replies of one judgment: equal calls of a second pass are not made again."""
+
+    def __init__(self, ask: Model) -> None:
+        self._ask = ask
+        self._given: list[tuple[CallArgs, Reply]] = []
+        self._replies: dict[str, Reply] = {}  # of the first pass, once there is a second
+        self.fault = ""
+
+    async def answer(self, call_args: CallArgs) -> Reply:
+        """Return the known reply to this call, or make it. Raises what the model raises."""
+        if self._replies and (known := self._replies.get(_identity(call_args))) is not None:
+            return known
+        reply = await self._made(call_args)
+        self._given.append((call_args, reply))
+        if self._replies:
+            self._replies[_identity(call_args)] = reply
+        return reply
+
+    def has_given(self, reply: Reply) -> bool:
+        return any(given is reply for _, given in self._given)
+
+    async def correct(self, error: ReplyParseError) -> None:
+        """Ask again for the reply that could not be read."""
+        place = next(n for n, (_, given) in enumerate(self._given) if given is error.reply)
+        asked, unread = self._given[place]
+        turns = [
+            *asked.messages,
+            Message(role="assistant", parts=(Text(text=unread.text or "(nothing)"),)),
+            Message(role="user", parts=(Text(text=_FAULT.format(fault=str(error).rstrip("."))),)),
+        ]
+        self.fault = str(error)
+        reply = await self._made(asked._replace(messages=turns, stage=REPAIR))
+        # A further correction follows this one.
+        self._given[place] = (asked._replace(messages=turns), reply)
+        self._replies = {_identity(call): given for call, given in self._given}
+        self._replies[_identity(asked)] = reply
+
+    async def _made(self, call: CallArgs) -> Reply:
+        return await self._ask(
+            call.messages,
+            stage=call.stage,
+            rung=call.rung,
+            model=call.model,
+            assume=call.assume,
+            **call.parameters,
+        )
+
+
+def _identity(call: CallArgs) -> str:
+    """Return what tells one call of a judgment from another."""
+    messages = tuple(call.messages)
+    parameters = {**call.parameters, "stage": call.stage}
+    request = Request(endpoint="", model=call.model or "", messages=messages, parameters=parameters)
+    return request.hash
+
+
 class NoModel(BaseClient):
     """Model client of a judge that needs no model."""
 
@@ -123,8 +223,9 @@ class ReplayClient(BaseClient):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every recorded call was made again."""
-        return not any(self._left.values())
+        """Whether every recorded call was made again; a reply that is read now needs no corrective
+        turn."""
+        return not any(left for stage, left in self._left.items() if stage != REPAIR)
 
     async def answer(self, call_args: CallArgs) -> Reply:
         """Return the recorded reply. Raises the recorded failure, or NotRecorded."""

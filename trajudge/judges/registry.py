@@ -33,6 +33,7 @@ from pydantic import BaseModel
 
 from trajudge.judges import methods
 from trajudge.judges.defences import OF_PROMPTS, defended, read_defences, with_room
+from trajudge.judges.judging import REPAIR, RepairedJudge
 from trajudge.judges.model import Judge, Model, Verdict
 from trajudge.judges.options import read_options
 from trajudge.judges.prompting import AuxiliaryModel
@@ -84,6 +85,11 @@ class JudgeEntry:
         ``--captioner-model``."""
         fields = self.options_class.model_fields.items()
         return tuple(name for name, field in fields if field.annotation is AuxiliaryModel)
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether a corrective turn may follow a reply of its model that cannot be read."""
+        return self.needs_model and not self.is_own and not self.logprobs
 
     @property
     def card(self) -> Card | None:
@@ -206,14 +212,31 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     on = read_defences(name, entry.options_class, options or {})
     parsed = read_options(name, entry.options_class, options or {})
     judge_id = _id(entry, parsed) + on.suffix
+    repair = repair_of(name, options or {})
     if entry.composed:
-        judge = entry.make(_with_defended_members(parsed, on.of_prompts))
+        with_defences = _with_defended_members(parsed, on.of_prompts)
+        judge = entry.make(_with_repaired_members(with_defences, repair))
         return judge_id, defended(judge, on.model_copy(update=dict.fromkeys(OF_PROMPTS)))
     for defence in on.of_prompts:
         if why := unfit(entry, defence):
             raise UserError(f"judge {name}: {why}: leave {defence} out")
     tags = load_prompt(entry.prompt).tags if on.nonce is not None else frozenset[str]()
-    return judge_id, defended(entry.make(with_room(parsed, on)), on, tags)
+    judge = entry.make(with_room(parsed, on))
+    return judge_id, defended(RepairedJudge(judge, repair) if repair else judge, on, tags)
+
+
+MOST_REPAIRS = 3
+
+
+def repair_of(name: str, options: Mapping[str, Any]) -> int:
+    """Return how many corrective turns a judge may take, of the option ``repair`` that every judge
+    takes (default: 0). Raises UserError."""
+    value = options.get(REPAIR, 0)
+    if type(value) is not int or not 0 <= value <= MOST_REPAIRS:
+        raise UserError(
+            f"judge {name}: {REPAIR} = {value!r}: give a number from 0 to {MOST_REPAIRS}"
+        )
+    return value
 
 
 def unfit(entry: JudgeEntry, defence: str) -> str:
@@ -244,6 +267,17 @@ def _with_defended_members(options: Any, defences: Mapping[str, Any]) -> Any:
     if members == options.of.members:
         first = next(iter(defences))
         raise UserError(f"{first}: changes prompts, and no member asks a model: leave it out")
+    return options.model_copy(update={"of": options.of.model_copy(update={"members": members})})
+
+
+def _with_repaired_members(options: Any, times: int) -> Any:
+    """Return a composed judge's options with corrective turns for the members that may have any."""
+    members = tuple(
+        member.model_copy(update={"given": member.given | {REPAIR: times}})
+        if times and find_judge(member.name).is_repaired
+        else member
+        for member in options.of.members
+    )
     return options.model_copy(update={"of": options.of.model_copy(update={"members": members})})
 
 

@@ -134,6 +134,8 @@ def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[R
     on_changed = request.model_copy(
         update={
             "data": DataConfig(data=f"trajudge:{attacked}"),
+            # Other wordings ask for tags: an answer's form is not to change with its wording.
+            "judge": request.judge.model_copy(update={"structured": False}),
             "run": RunConfig(
                 samples=request.run.samples,
                 retry_failed=request.run.retry_failed,

@@ -118,6 +118,7 @@ def test_what_a_retry_reserves_comes_on_top_of_what_its_requests_have_cost(
 ) -> None:
     """Other runs of the same command have so much less of --max-cost."""
     words = [*prices, "--batch-files", "files", "--max-cost", "5", "--max-failures", "100%"]
+    words += ["--repair", "0"]
     with BatchServer() as server:
         assert judge(server, "batch", *words) == 130
         (path,) = Path("files").glob("*.in.jsonl")

@@ -43,6 +43,7 @@ def test_what_replies_that_were_replaced_cost_is_told_beside_the_judgments(
     """The bill is what the output files say was used."""
     Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 1000.0\n')
     words = ["--batch-files", "files", "--prices", "prices.toml", "--max-failures", "100%"]
+    words += ["--repair", "0"]
     bills = []
     with BatchServer() as server:
         for retry, text in (

@@ -67,11 +67,17 @@ def test_a_provider_without_logprobs_is_said_in_one_sentence(tmp_path: Path) -> 
     assert judgment.success is None
 
 
-def test_another_word_is_unparsable(tmp_path: Path) -> None:
-    with serving("Perhaps", logprobs(("Perhaps", {"Perhaps": 0.9, "Yes": 0.1}))) as server:
+def test_another_word_was_sampled(tmp_path: Path) -> None:
+    """The alternatives of its place count, and a place that offers neither is unparsable."""
+    offered = {"Perhaps": 0.6, "Yes": 0.1, "No": 0.3}
+    with serving("Perhaps", logprobs(("Perhaps", offered))) as server:
         judgment = judged_over_http(server, judge(), seen_run(), tmp_path)
+    assert judgment.score == pytest.approx(0.25)
+    assert judgment.success is False
+    with serving("Perhaps", logprobs(("Perhaps", {"Perhaps": 0.9, "Maybe": 0.1}))) as server:
+        judgment = judged_over_http(server, judge(), seen_run(task="2"), tmp_path)
     assert judgment.status == "unparsable"
-    assert "neither Yes nor No" in judgment.detail
+    assert judgment.detail.endswith("neither Yes nor No, and offered neither")
 
 
 @pytest.mark.parametrize(("fault", "status"), [("refusal", "refused"), ("500", "provider_error")])

@@ -34,6 +34,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
+from trajudge.judges.judging import REPAIR
 from trajudge.util.tables import (
     WARNINGS,
     Table,
@@ -281,5 +282,8 @@ def _coverage(scores: ScoreReport) -> str:
         for label in LABELS
         if (rows := [*filter(is_labelled, score_rows(scores, label, OVERALL))])
     }
+    stages = (stage for usage in scores.spending for stage in usage.stages)
+    if turns := sum(stage.calls for stage in stages if stage.stage == REPAIR):
+        parts.append(count_of(turns, "corrective turn"))
     parts += [count_of(n, f"unsure {name} label") for name, n in unsure.items() if n]
     return "; ".join(parts)

@@ -35,9 +35,11 @@ from trajudge.eval.store.labels import RunLabels, labels_of, splits_of
 from trajudge.eval.store.manifest import RunManifest, code_version, default_folder
 from trajudge.eval.store.run_folder import unreadable_said
 from trajudge.eval.store.table import KeyColumns, are_equal, first_of_each
+from trajudge.judges.adapters.local import shown_model
 from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
+from trajudge.judges.judging import REPAIR
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import (
     JudgeEntry,
@@ -224,7 +226,10 @@ def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, A
         return _composed_options(config, model, given)
     if model is None:
         return given
-    return _model_options(entry, model, "--model", given.get("representation")) | given
+    options = _model_options(entry, model, "--model", given.get("representation"))
+    if config.structured is not None and "structured" in options:
+        options["structured"] = config.structured
+    return options | given
 
 
 def _model_options(
@@ -248,6 +253,7 @@ def _model_options(
     options: dict[str, Any] = {
         "max_prompt_tokens": model.max_prompt_tokens,
         "images": model.images,
+        "structured": model.gives_structured_output,
         **{role: model.reader(role) for role in entry.models},
     }
     takes = entry.options_class.model_fields
@@ -301,6 +307,11 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
                 "or take --judge simplified"
             )
         given["success"] = "last"
+    if find_judge(config.judge).is_repaired:
+        published = given.get("prompts", "trajudge") != "trajudge"
+        repair = config.repair if config.repair is not None else int(not published)
+        if repair:
+            given.setdefault(REPAIR, repair)
     for name in ("rule", "quorum", "tie"):
         if getattr(config, name) is not None and name in takes:
             given[name] = getattr(config, name)
@@ -472,7 +483,9 @@ def ready_judge(config: JudgeConfig, calls: CallConfig) -> ReadyJudge:
     name, judge = make_judge(config.judge, given)
     entry = find_judge(config.judge)
     return ReadyJudge(
-        id=composed_id(config, name) if entry.composed else with_model(name, config.model),
+        id=composed_id(config, name)
+        if entry.composed
+        else with_model(name, config.model and shown_model(config.model)),
         judge=judge,
         needs=needs_of(config.judge, given),
         prompt_hash=getattr(judge, "prompt_hash", None) or entry.digest or None,
@@ -604,7 +617,8 @@ def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
     option that is new since the first release only where it is not at its default."""
     kind = find_judge(judge).options_class
     shown = kind.model_validate(own_options(kind, given)).model_dump(mode="json")
-    return {**shown, **read_defences(judge, kind, given).given}
+    repair = {REPAIR: given[REPAIR]} if given.get(REPAIR) else {}
+    return {**shown, **read_defences(judge, kind, given).given, **repair}
 
 
 LEAN = (

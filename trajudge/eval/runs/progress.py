@@ -29,11 +29,16 @@ PLAIN_AT_LEAST = 1.0  # seconds between two plain lines, whatever happens
 TOLD_EVERY = 0.5
 
 
+FIRST_ANSWERS = 20
+UNREAD_SHARE = 0.2
+
+
 class RunProgress:
     """Counts judgments as they come and shows them on ``stream`` (standard error).
 
     ``total`` judgments are due, ``earlier`` of them stood in the journal already, of which
-    ``failed_before`` failed; ``name`` says whose, where several runs follow each other.
+    ``failed_before`` failed; ``name`` says whose, where several runs follow each other. ``remedy``
+    is what to try where a fifth of the first answers cannot be read.
     """
 
     def __init__(
@@ -44,8 +49,10 @@ class RunProgress:
         *,
         stream: TextIO | None = None,
         name: str = "",
+        remedy: str = "",
     ) -> None:
         self.name = name
+        self._remedy = remedy
         self.total = total
         self.earlier = earlier
         self.failed_before = failed_before
@@ -94,7 +101,19 @@ class RunProgress:
             elif not call.cached:
                 self.cost += call.cost
         self._pace.count(self.statuses.total())
+        if self.statuses.total() == FIRST_ANSWERS:
+            unread = self.statuses[Status.UNPARSABLE]
+            if unread >= UNREAD_SHARE * FIRST_ANSWERS and self._remedy:
+                self._note(
+                    f"{unread} of the first {FIRST_ANSWERS} answers cannot be read: {self._remedy}"
+                )
         self._show()
+
+    def _note(self, text: str) -> None:
+        if self._json:
+            self._json.event("warning", message=text)
+        else:
+            self._console.print(f"warning: {text}", markup=False, highlight=False)
 
     def tell(self, waits: str) -> None:
         """Show why calls wait, "" if none does; soon where there was no such reason before."""

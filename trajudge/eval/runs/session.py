@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trajudge.annotations import frame_of
 from trajudge.eval.runs.jobs import (
@@ -216,7 +216,8 @@ class RunSession:
         if engines:  # without a model there is nothing to wait for, and no log
             log.info("%s: begun, %d of %d judged", plan.judge_id, self.before, self.total)
         name = plan.judge_id
-        with RunProgress(self.total, self.before, self.failed_before, name=name) as progress:
+        counts = (self.total, self.before, self.failed_before)
+        with RunProgress(*counts, name=name, remedy=remedy(plan.manifest.options)) as progress:
 
             def record(judgment: Judgment) -> None:
                 if effective:
@@ -252,6 +253,16 @@ class RunSession:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
         return FAILURES if are_too_many(failures(judgments), self.plan) else OK
+
+
+def remedy(options: Mapping[str, Any]) -> str:
+    """Say what to try where a model's answers cannot be read, by the options of its judge."""
+    in_tags = options.get("answer") == "tags" or not options.get("structured", True)
+    if "answer" in options and in_tags and options.get("prompts", "trajudge") == "trajudge":
+        return "try --judge-option answer=schema, or another model"
+    if not options.get("repair"):
+        return "try --repair 1, --judge logprob, or another model"
+    return "try --judge logprob, or another model"
 
 
 async def judge_job(plan: RunPlan, job: JudgmentJob, ask: RecordedClient | None) -> Judgment:

@@ -75,7 +75,18 @@ class JudgeConfig(Settings):
         RepresentationName | None,
         Option("what the judge sees of the final page (default: the judge's own)"),
     ] = None
+    structured: bool | None = None
+    """Whether answers may be asked for by a JSON schema; None: as the model takes it."""
     success_last: Annotated[bool, Option("ask for success after the other labels")] = False
+    repair: Annotated[
+        int | None,
+        Field(ge=0, le=3),
+        Option(
+            "corrective turns after a reply that cannot be read (default: 1, with published "
+            "prompts 0)",
+            "N",
+        ),
+    ] = None
     prompt: Annotated[
         Path | None,
         Option(

@@ -71,6 +71,16 @@ class ReportsPrice(Protocol):
 
 
 @runtime_checkable
+class ReportsSlots(Protocol):
+    """An adapter whose server may tell how many requests it answers at once."""
+
+    def slots(self, model: str) -> int | None:
+        """Return their number, None where it is not reported. Raises Unreachable if nobody
+        answers."""
+        ...
+
+
+@runtime_checkable
 class MarksPrompts(Protocol):
     """An adapter whose provider caches what a prompt begins with only as far as it is marked; to be
     told whether whole prompts repeat, for to mark what is asked once costs more than it saves."""

@@ -3,8 +3,8 @@
 Fields read: ``max_model_len`` (vLLM, SGLang), ``loaded_context_length`` (LM Studio),
 ``context_length`` (OpenRouter, Together, Fireworks), ``context_window`` (Groq),
 ``max_context_length`` (Mistral, LM Studio), ``max_input_tokens``; llama.cpp's ``/props`` tells
-``n_ctx``. What a model was trained with (``n_ctx_train``) is not what its server holds. Prices are
-in OpenRouter's ``pricing``.
+``n_ctx`` and ``total_slots``. What a model was trained with (``n_ctx_train``) is not what its
+server holds. Prices are in OpenRouter's ``pricing``.
 """
 
 from __future__ import annotations
@@ -39,19 +39,26 @@ _PRICES = {
 
 
 class ServerFacts(NamedTuple):
-    """What a server reports of a model; None where it does not."""
+    """What a server reports of a model, and how many requests it answers at once (``slots``); None
+    where it does not."""
 
     window: ContextWindow | None = None
     price: Price | None = None
+    slots: int | None = None
 
 
 def ask_server(url: str, model: str, key: str) -> ServerFacts:
     """Ask the server whose OpenAI protocol is at ``url`` what it knows of ``model``. Raises
     Unreachable if nobody answers there."""
     entry = _entry(_get(f"{url}/models", key), model)
-    tokens = _window_in(entry) or _of_properties(_get(f"{url.removesuffix('/v1')}/props", key))
+    tokens, properties = _window_in(entry), None
+    if tokens is None:
+        properties = _get(f"{url.removesuffix('/v1')}/props", key)
+        tokens = _of_properties(properties)
     window = ContextWindow(tokens=tokens, source="server") if tokens else None
-    return ServerFacts(window, _price_in(entry.get("pricing")))
+    slots = properties.get("total_slots") if isinstance(properties, dict) else None
+    slots = slots if isinstance(slots, int) and not isinstance(slots, bool) and slots > 0 else None
+    return ServerFacts(window, _price_in(entry.get("pricing")), slots)
 
 
 def served_models(url: str, key: str) -> list[str]:

@@ -46,6 +46,10 @@ class OpenAIAdapter(ProviderAdapter):
         """Return the price that the server lists."""
         return self._facts(model).price
 
+    def slots(self, model: str) -> int | None:
+        """Return how many requests the server answers at once, where it reports that."""
+        return self._facts(model).slots
+
     def _facts(self, model: str) -> ServerFacts:
         """Ask the server once. Raises Unreachable."""
         if self._url == self.own_url:

@@ -13,6 +13,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from trajudge.judges.adapters.base import Adapter, AdapterResponse
+from trajudge.judges.adapters.local import is_local, local_model
 from trajudge.judges.adapters.scripted import from_file
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models import Capability, model_names
@@ -98,6 +99,7 @@ _CLASSES = {
     "bedrock": "clouds.BedrockAdapter",
     "vertex": "clouds.VertexAdapter",
     "gemini": "clouds.GeminiAdapter",
+    "local": "local.LocalAdapter",
 }
 
 # What names these adapters before a slash is no provider of litellm's.
@@ -120,10 +122,8 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
         check_adapter(adapter)
         return adapter
     provider, _, name = model.partition("/")
-    if name and provider in CLOUDS:
-        return provider
-    if model.startswith("claude-"):
-        return "anthropic"
+    if named := _by_prefix(model, base_url):
+        return named
     if base_url and is_loopback(base_url):
         return "http"
     if base_url or _OPENAI.match(model):
@@ -132,9 +132,19 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
         return "litellm"
     raise UserError(
         f"the model {model!r} names no known provider{_suggestion(model) or ':'} write "
-        f"gpt-…, o3…, claude-… or provider/name, or add --base-url URL for a local server "
+        f"gpt-…, o3…, claude-…, provider/name, local:FILE or add --base-url URL for a local server "
         f"or --adapter {'|'.join(NAMES)}"
     )
+
+
+def _by_prefix(model: str, base_url: str | None) -> str:
+    """Return the adapter that the beginning of a model's name names, "" if it names none."""
+    provider, _, name = model.partition("/")
+    if is_local(model) and not base_url:
+        return "local"
+    if name and provider in CLOUDS:
+        return provider
+    return "anthropic" if model.startswith("claude-") else ""
 
 
 def _suggestion(model: str) -> str:
@@ -206,7 +216,7 @@ def make_adapter(
         dry_run=dry_run,
         **ours,
     )
-    return made, model
+    return made, local_model(model)[1] if name == "local" else model
 
 
 def _class(name: str) -> Callable[..., Adapter]:

@@ -29,6 +29,7 @@ from trajudge.judges.adapters.base import (
     MarksPrompts,
     ReportsContextWindow,
     ReportsPrice,
+    ReportsSlots,
     TakesReasoning,
 )
 from trajudge.judges.adapters.errors import Unreachable
@@ -382,6 +383,14 @@ class ModelHandle:
         return self.adapter.name not in {"anthropic", "bedrock", "vertex"}
 
     @property
+    def gives_structured_output(self) -> bool:
+        """Whether an answer may be asked for by a JSON schema: where the model is known to take
+        one, and of a server of the user's own, which is asked without it once it refuses."""
+        if self.known.structured_output is not None:
+            return self.known.structured_output
+        return self.adapter.name in {"http", "openai", "local"}
+
+    @property
     def max_prompt_tokens(self) -> int:
         return max(1, self.known.context - self.max_tokens)
 
@@ -465,7 +474,18 @@ class ModelHandle:
 
     def _limiter(self, endpoint: str) -> Limiter:
         calls = self.calls
-        return Limiter(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm)
+        at_once = calls.concurrency
+        if "concurrency" not in calls.model_fields_set:  # more would only wait in the server
+            at_once = min([at_once, *self._slots(endpoint)])
+        return Limiter(concurrency=at_once, rpm=calls.rpm, tpm=calls.tpm)
+
+    def _slots(self, endpoint: str) -> Iterator[int]:
+        """Yield how many requests the server of an endpoint says that it answers at once."""
+        for model, handle in self.handles.items():
+            if handle.adapter.endpoint == endpoint and isinstance(handle.adapter, ReportsSlots):
+                with suppress(Unreachable):
+                    if slots := handle.adapter.slots(model):
+                        yield slots
 
     def ask(
         self,

@@ -39,7 +39,7 @@ from trajudge.judges.engine.budget import (
 from trajudge.judges.engine.cache import Cache, Outcome, SentCalls
 from trajudge.judges.engine.limits import Limiter, Permit
 from trajudge.judges.engine.retry import CircuitBreaker, Retry
-from trajudge.judges.judging import BaseClient, CallArgs
+from trajudge.judges.judging import REPAIR, BaseClient, CallArgs
 from trajudge.judges.model import Call, Message, Reply, Request, Usage
 from trajudge.trajectories.model import checked
 from trajudge.trajectories.tokens import likely_tokens
@@ -603,7 +603,10 @@ class DryRunClient(_LedgerClient):
         self._cache = cache
 
     async def answer(self, call_args: CallArgs) -> Reply:
-        """Return the cached reply or the assumed one. Raises a cached failure."""
+        """Return the cached reply or the assumed one, of which none can be read where the judge has
+        assumed nothing: a corrective turn is not expected. Raises a cached failure."""
+        if call_args.stage == REPAIR:
+            return Reply(text="")
         route = self._route(call_args)
         request = self._request(route, call_args)
         known = self._cache.get(request.hash) if self._cache else None

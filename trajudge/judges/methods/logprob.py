@@ -34,13 +34,15 @@ _ALTERNATIVES, _REPLY_TOKENS = 20, 4
 
 class LogprobOptions(Record):
     """Success is a score of ``threshold`` or more; ``elision`` is where steps of a run that is too
-    long are left out."""
+    long are left out. ``prefix`` begins the model's answer for it, as in ``prefix="Answer:"``,
+    where the server goes on from a last turn of the assistant (llama.cpp, vLLM, Anthropic)."""
 
     representation: Representation = Representation.AXTREE
     threshold: float = Field(default=0.5, ge=0, le=1)
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
     elision: Elision = "middle"
+    prefix: str = ""
 
     @property
     def needs(self) -> Needs:
@@ -51,7 +53,7 @@ class LogprobOptions(Record):
     "logprob",
     LogprobOptions,
     summary="one yes-or-no question; the score is the probability of yes",
-    id_options=("representation", "threshold", "elision"),
+    id_options=("representation", "threshold", "elision", "prefix"),
     representations=("axtree", "screenshot", "both", "none"),
     logprobs=True,
 )
@@ -92,15 +94,20 @@ class Logprob:
         text = self._prompt.render(
             "user", axtree=view.axtree, screenshot=bool(pictures), **template_variables(view)
         )
-        return conversation(self._system, [*pictures, Text(text=text)])
+        messages = conversation(self._system, [*pictures, Text(text=text)])
+        if self._options.prefix:
+            begun = Text(text=self._options.prefix)
+            messages.append(Message(role="assistant", parts=(begun,)))
+        return messages
 
 
 def probability_of_yes(reply: Reply) -> float:
-    """Compute P(yes) / (P(yes) + P(no)) at the token that answers, all spellings of either summed;
-    thoughts among the tokens (vLLM gives theirs too) are passed over.
+    """Compute P(yes) / (P(yes) + P(no)) at the first token that says a word, all spellings of
+    either summed, also where another word was sampled; thoughts among the tokens (vLLM gives theirs
+    too) are passed over.
 
-    Raises Refused, BadRequest if the reply carries no token probabilities, ParseFailure if its
-    first word is neither, or contradicted by a later one.
+    Raises Refused, BadRequest if the reply carries no token probabilities, ParseFailure if neither
+    is among the alternatives of that token, or the answer is contradicted by a later word.
     """
     check_reply(reply)
     content = reply.logprobs.get("content") if isinstance(reply.logprobs, dict) else None
@@ -110,12 +117,12 @@ def probability_of_yes(reply: Reply) -> float:
             "server that give logprobs"
         )
     worded = [(word, token) for token in _answer(content) if (word := normalise(_text(token)))]
-    words = [word for word, _ in worded if word in ("yes", "no")]
-    if not worded or worded[0][0] not in ("yes", "no") or not isinstance(worded[0][1], dict):
-        raise ParseFailure(f"the model answered {reply.text.strip()[:40]!r}, neither Yes nor No")
-    if len(set(words)) > 1:
-        raise ParseFailure(f"the model answered {reply.text.strip()[:40]!r}, both Yes and No")
-    return _share(worded[0][1])
+    shown = f"the model answered {reply.text.strip()[:40]!r}"
+    if not worded or not isinstance(worded[0][1], dict):
+        raise ParseFailure(f"{shown}, neither Yes nor No")
+    if {"yes", "no"} <= {word for word, _ in worded} and worded[0][0] in ("yes", "no"):
+        raise ParseFailure(f"{shown}, both Yes and No")
+    return _share(worded[0][1], shown)
 
 
 def _answer(tokens: list[Any]) -> list[Any]:
@@ -130,7 +137,7 @@ def _answer(tokens: list[Any]) -> list[Any]:
     return []
 
 
-def _share(token: Mapping[str, Any]) -> float:
+def _share(token: Mapping[str, Any], shown: str) -> float:
     """Compute the share of Yes among Yes and No. The token itself counts where it is not among the
     alternatives."""
     alternatives = token.get("top_logprobs")
@@ -138,13 +145,17 @@ def _share(token: Mapping[str, Any]) -> float:
     if _text(token) not in map(_text, offered):
         offered.append(token)
     mass = {"yes": 0.0, "no": 0.0}
+    is_offered = False
     for alternative in offered:
         word, logprob = (
             normalise(_text(alternative)),
             alternative.get("logprob") if _text(alternative) else None,
         )
+        is_offered |= word in mass
         if word in mass and isinstance(logprob, int | float) and isfinite(logprob):
             mass[word] += exp(min(0.0, logprob))
+    if not is_offered:
+        raise ParseFailure(f"{shown}, neither Yes nor No, and offered neither")
     if not sum(mass.values()):
         raise ParseFailure("the token probabilities of the answer are no numbers")
     return mass["yes"] / sum(mass.values())

@@ -28,6 +28,7 @@ from trajudge.judges.prompting import (
 )
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
+    ParseFailure,
     answer_schema,
     flag,
     parse_json,
@@ -156,7 +157,7 @@ def _check_own(own: OwnPrompt, options: SimplifiedOptions) -> None:
     system = {
         "representation": options.representation.value,
         "success": options.success,
-        "answer": options.answer,
+        "answer": options.form,
         "frames": options.frames,
     }
     trials: list[tuple[str, Mapping[str, object]]] = [("system", system)]
@@ -165,7 +166,7 @@ def _check_own(own: OwnPrompt, options: SimplifiedOptions) -> None:
         pages = {"axtree": view.axtree, "screenshots": shown, "goal_pictures": len(shown)}
         start = {"start_page": view.steps[0].url if view.steps else None}
         trials.append(("user", {**template_variables(view), **pages, **start}))
-    in_tags = options.answer == "tags"
+    in_tags = options.form == "tags"
     check_own_prompt(own, PROMPT_VARIABLES, trials, NAME, in_tags=in_tags)
 
 
@@ -215,17 +216,19 @@ class PaperPrompt:
 
 class SimplifiedOptions(Record):
     """``success`` is asked first or last; ``answer`` comes in tags, or through the provider's
-    structured output; ``frames`` screenshots at most are shown, evenly spaced; ``prompts`` are our
-    own or the published ones; ``max_prompt_tokens`` is what the model's window leaves for the
-    prompt, pictures included. Three are there to measure what a verdict owes to them: the rendering
-    of the ``steps``, the place of the ``elision`` of a run that is too long, and the ``wording`` of
-    the instructions (``swapped``: the words of each verdict in the other order). ``untrusted``:
-    whether the published prompts send what pages and agents wrote neutralised or as recorded.
-    ``prompt`` is the user's own, in place of the built-in one."""
+    structured output (``auto``: where the model takes it, which ``structured`` says, tags
+    elsewhere and with a prompt of the user's own); ``frames`` screenshots at most are shown, evenly
+    spaced; ``prompts`` are our own or the published ones; ``max_prompt_tokens`` is what the model's
+    window leaves for the prompt, pictures included. Three are there to measure what a verdict owes
+    to them: the rendering of the ``steps``, the place of the ``elision`` of a run that is too long,
+    and the ``wording`` of the instructions (``swapped``: the words of each verdict in the other
+    order). ``untrusted``: whether the published prompts send what pages and agents wrote
+    neutralised or as recorded. ``prompt`` is the user's own, in place of the built-in one."""
 
     representation: Representation = Representation.AXTREE
     success: Literal["first", "last"] = "first"
-    answer: Literal["tags", "schema"] = "tags"
+    answer: Literal["auto", "tags", "schema"] = "auto"
+    structured: bool = False
     frames: int = Field(default=1, ge=1, le=50)
     prompts: Literal["trajudge", "agentrewardbench"] = "trajudge"
     max_prompt_tokens: int = 120_000
@@ -235,6 +238,14 @@ class SimplifiedOptions(Record):
     wording: Wording = "usual"
     untrusted: Untrusted = "neutralised"
     prompt: OwnPrompt | None = None
+
+    @property
+    def form(self) -> Literal["tags", "schema"]:
+        """How the answer is asked for."""
+        if self.answer != "auto":
+            return self.answer
+        ours = self.prompts == "trajudge" and self.wording == "usual" and self.prompt is None
+        return "schema" if self.structured and ours else "tags"
 
     @property
     def needs(self) -> Needs:
@@ -258,7 +269,7 @@ class SimplifiedOptions(Record):
 
     @model_validator(mode="after")
     def _published_form(self) -> SimplifiedOptions:
-        if self.prompts == "agentrewardbench" and (self.answer != "tags" or self.frames > 1):
+        if self.prompts == "agentrewardbench" and (self.answer == "schema" or self.frames > 1):
             raise ValueError("the published prompts ask for tags and show one frame")
         other_form = self.steps != "tags" or self.wording != "usual"
         if self.prompts == "agentrewardbench" and other_form:
@@ -267,7 +278,7 @@ class SimplifiedOptions(Record):
             raise ValueError("only the published prompts send text as recorded")
         if self.prompt and (other_form or self.prompts != "trajudge"):
             raise ValueError("a prompt of your own goes with our rendering and wording")
-        if self.wording != "usual" and (self.answer != "tags" or self.frames > 1):
+        if self.wording != "usual" and (self.answer == "schema" or self.frames > 1):
             raise ValueError("another wording asks for tags and shows one frame")
         return self
 
@@ -307,7 +318,7 @@ class Simplified:
             self._form = BuiltinPrompt(
                 options.representation,
                 options.success,
-                answer=options.answer,
+                answer=options.form,
                 frames=options.frames,
                 steps=options.steps,
                 wording=options.wording,
@@ -332,8 +343,9 @@ class Simplified:
         shorter = views(trajectory, options.representation, limit - around, elision=options.elision)
         parse: Callable[[str], Verdict] = parse_tags
         parameters: dict[str, Any] = {}
-        if options.answer == "schema":
-            parse, parameters["response_format"] = parse_object, verdict_schema(options.success)
+        if options.form == "schema":
+            parse = parse_object if options.answer == "schema" else parse_object_or_tags
+            parameters["response_format"] = verdict_schema(options.success)
         build: Callable[..., list[Message]] = form.messages
         if isinstance(form, BuiltinPrompt) and options.prompt:
             start = trajectory.steps[0].observation.url if trajectory.steps else None
@@ -363,6 +375,17 @@ def verdict_schema(success: str) -> dict[str, Any]:
     }
     first, last = ({"success": boolean}, {}) if success == "first" else ({}, {"success": boolean})
     return answer_schema("verdict", {"reasoning": {"type": "string"}, **first, **labels, **last})
+
+
+def parse_object_or_tags(text: str) -> Verdict:
+    """Parse the verdict of a model that was asked for an object, and may have answered in tags as
+    others do. Raises ParseFailure."""
+    try:
+        return parse_object(text)
+    except ParseFailure:
+        if "<success>" not in text:
+            raise
+    return parse_tags(text)
 
 
 def parse_object(text: str) -> Verdict:

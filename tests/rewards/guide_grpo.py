@@ -1,4 +1,4 @@
-"""Runs the README's lines of GRPO as they are, on a random model of two layers.
+"""Runs the guide's lines of GRPO as they are, on a random model of two layers.
 
 Part of ``trl_programs``: ``main`` prints, as JSON, what TRL logged. The name of the policy leads to
 the random model, and the settings are those of a short training; the judge's server is named by the
@@ -23,13 +23,13 @@ from transformers import PreTrainedTokenizerFast
 
 from tests.rewards.trl_steps import model_of, two_steps
 
-README = Path(__file__).parents[2] / "README.md"
+GUIDE = Path(__file__).parents[2] / "docs/rewards.md"
 
 
 def lines() -> str:
-    """The block of the README that trains."""
+    """The block of the guide that trains."""
     blocks: list[str] = re.findall(
-        r"^```python\n(.*?)^```$", README.read_text("utf-8"), flags=re.M | re.S
+        r"^```python\n(.*?)^```$", GUIDE.read_text("utf-8"), flags=re.M | re.S
     )
     (code,) = [block for block in blocks if "GRPOTrainer" in block]
     return str(code)
@@ -55,7 +55,7 @@ def main(folder: Path) -> None:
     short = short.replace("GRPOTrainer(", "trainer = GRPOTrainer(").replace(").train()", ")")
     assert "args=GRPOConfig()" in short
     names: dict[str, Any] = {"settings": settings}
-    exec(compile(short.replace("args=GRPOConfig()", "args=settings"), "README.md", "exec"), names)
+    exec(compile(short.replace("args=GRPOConfig()", "args=settings"), "rewards.md", "exec"), names)
     names["trainer"].train()
     logged = [one for one in names["trainer"].state.log_history if "reward" in one]
     told = {"lines": len([n for n in code.splitlines() if n]), "logged": logged}
