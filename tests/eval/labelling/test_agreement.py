@@ -112,10 +112,13 @@ def test_the_figures_of_the_benchmarks_paper(
 def test_without_a_second_opinion_the_command_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(tmp_path / "labels.jsonl", [opinion("1", Role.PRIMARY, True)])
+    labels = [opinion(task, Role.PRIMARY, True) for task in "123"]
+    write(tmp_path / "labels.jsonl", labels)
     words = ["label", "estimate", "--annotations", f"trajudge:{tmp_path / 'labels.jsonl'}"]
     assert main(words) == 2
-    assert "agreement a second opinion" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert "no trajectory has labels of two annotators" in refused
+    assert "fewer than two" not in refused  # there are three
 
 
 def test_the_table_holds_every_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,10 +89,14 @@ def print_estimates(config: EstimateConfig) -> int:
             annotations = [each for each in annotations if each.split == config.split]
     agreements, note = measure_agreement(annotations, goals, config.task_id)
     if estimates is None and not agreements:
+        if config.queue is None:
+            raise UserError(
+                f"--annotations {config.annotations}: no trajectory has labels of two annotators, "
+                "so that there is no agreement to measure: add a second annotator's labels"
+            )
         raise UserError(
-            f"{config.queue or config.annotations}: has fewer than two decided labels, and no "
-            "trajectory with two: an estimate needs two labels, agreement a second opinion "
-            "(trajudge label build --double)"
+            f"{config.queue}: has fewer than two decided labels, and no trajectory with two: an "
+            "estimate needs two labels, agreement a second opinion (trajudge label build --double)"
         )
     if note:
         sys.stderr.write(one_line(note) + "\n")
