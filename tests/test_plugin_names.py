@@ -106,7 +106,7 @@ def test_a_name_that_is_taken_is_listed_once(install: Install) -> None:
     Path("mine.txt").touch()
     with pytest.raises(UserError, match=rf"no known format.* {', '.join(KINDS)}, lines$"):
         open_source("mine.txt")
-    with pytest.raises(UserError, match=r"openai, .*vertex, gemini, scripted, or name"):
+    with pytest.raises(UserError, match=r"openai, .*vertex, gemini, local, scripted, or name"):
         make_adapter("m", adapter="openia")
     with pytest.raises(UserError, match=r"agentrewardbench, .*, trajudge, table\)"):
         parse_labels("nowhere")

@@ -68,6 +68,6 @@ def reply(incoming: Incoming) -> str | Outgoing:
     if '"side_effect_steps"' in prompt:
         assert rubric_stage_of(incoming) == "verdict"
         return json.dumps(FINDINGS)
-    if "<loop>" in prompt:
+    if "<loop>" in prompt or '"optimality": 1, 2, 3 or 4' in prompt:
         return verdict_text(prompt)
     return ASSUMED[stage_of(incoming)]

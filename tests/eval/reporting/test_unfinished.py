@@ -72,7 +72,7 @@ def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
     accept = ["accept", "--run", "run", "--judge", "simplified-axtree:gpt-4o", "--threshold", "1"]
     main([*accept, "--out", "accepted"])
     accepted = capsys.readouterr()
-    assert f" no decision says it; {cut_run} rejected because " in on_one_line(accepted.out)
+    assert f" select was applied; {cut_run} rejected because " in on_one_line(accepted.out)
     assert "not finished" not in accepted.err
     cut = [{"judge": "simplified-axtree:gpt-4o", "judged": made, "due": 20}]
     assert json.loads(Path("run/results.json").read_text())["unfinished"] == cut
