@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from trajudge.judges.calls.handle import image_limits
+from trajudge.judges.calls.handle import image_limits, takes_schema
 from trajudge.judges.methods.panel import Members, PanelMember, panel_members
 from trajudge.judges.model import Judge
 from trajudge.judges.models import capability
@@ -121,6 +121,9 @@ def _member(member: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
         images=image_limits(known),
     )
     facts: dict[str, Any] = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
+    sent = manifest.get("sent")
+    adapters = [str(one.get("adapter")) for one in sent or () if isinstance(one, dict)]
+    facts["structured"] = takes_schema(known, next(iter(adapters), ""))
     facts |= dict.fromkeys(entry.models, reader)
     takes = entry.options_class.model_fields
     return {**member, "options": {name: each for name, each in facts.items() if name in takes}}

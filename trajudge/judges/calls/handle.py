@@ -122,6 +122,14 @@ def _image_tokens(pictures: Iterable[Picture], pricing: ImagePricing) -> int:
     return sum(image_tokens(one.width, one.height, pricing) for one in pictures)
 
 
+def takes_schema(known: Capability, adapter: str) -> bool:
+    """Return True where a model is known to take a JSON schema for its answer, and for a server of
+    OpenAI's protocol, which is asked without it once it refuses."""
+    if known.structured_output is not None:
+        return known.structured_output
+    return adapter in {"http", "openai", "local"}
+
+
 def image_limits(known: Capability) -> ImageLimits:
     """Return the limits of the pictures that a model is shown."""
     return ImageLimits(
@@ -384,11 +392,8 @@ class ModelHandle:
 
     @property
     def gives_structured_output(self) -> bool:
-        """Whether an answer may be asked for by a JSON schema: where the model is known to take
-        one, and of a server of the user's own, which is asked without it once it refuses."""
-        if self.known.structured_output is not None:
-            return self.known.structured_output
-        return self.adapter.name in {"http", "openai", "local"}
+        """Whether an answer may be asked for by a JSON schema."""
+        return takes_schema(self.known, self.adapter.name)
 
     @property
     def max_prompt_tokens(self) -> int:
