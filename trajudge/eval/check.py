@@ -57,7 +57,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "label": (
         *("label", "human", "expert", "gold", "truth", "ground_truth", "human_label"),
         *("expert_label", "gold_label", "label_human", "label_expert", "annotation", "target"),
-        *("reference", "correct", "is_correct", "success", "outcome"),
+        *("reference", "correct", "is_correct", "success", "outcome", "ok", "passed", "result"),
     ),
     "judge": (
         *("verdict", "judge", "prediction", "judge_verdict", "llm_verdict", "predicted", "pred"),
