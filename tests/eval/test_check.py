@@ -384,7 +384,7 @@ def test_the_base_rate_is_of_the_rows_that_were_judged() -> None:
     [judge] = (checked := tj.check(rows + unread)).judges
     assert (judge.base_rate.hits, judge.base_rate.trials) == (7, 10)
     assert judge.gain is not None and judge.gain[0] == pytest.approx(6 / 8 - 7 / 10)
-    assert "accepting every run is right in 70.0 %" in str(checked)
+    assert "accepting every run is right in 70.0 %" in " ".join(str(checked).split())
     assert (checked.base_rate.hits, checked.base_rate.trials) == (7, 20)
 
 

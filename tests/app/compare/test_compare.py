@@ -123,7 +123,7 @@ def test_the_two_by_two_is_that_of_the_files(
 
 
 def refusing(folder: Path, name: str) -> Path:
-    """Write the run of a judge that refused ``none``, ``some`` or ``all`` but one of ten trajectories."""
+    """Write the run of a judge that refused ``none``, ``some``, or ``all`` but one, of ten runs."""
     refused = {"none": (), "some": (1, 8), "all": range(9)}[name]
     tasks = [Task(f"t{at}", at < 5, None if at in refused else at % 3 == 0) for at in range(10)]
     run = write_run(folder / name, tasks, judge=name)
