@@ -182,7 +182,7 @@ def test_runs_are_scored_and_a_judge_is_chosen_as_written() -> None:
 def test_what_verdicts_survive_as_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(written("trajudge robust") + " --limit 6 --out out") == 0
     told = capsys.readouterr()
-    assert told.out.startswith("heuristic: precision ")
+    assert told.out.startswith("heuristic: of the runs that it accepts ")
     assert not MISUNDERSTOOD.search(told.err), told.err
     assert Path("out/robustness.json").is_file()
 

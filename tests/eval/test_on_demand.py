@@ -58,7 +58,8 @@ def judge(hub: Hub, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[Judgm
 
     def reply(incoming: Incoming) -> str:
         prompt = incoming.prompt
-        return verdict_text(prompt) if "<loop>" in prompt else assumed(incoming)
+        of_four = "<loop>" in prompt or '"optimality": 1, 2, 3 or 4' in prompt
+        return verdict_text(prompt) if of_four else assumed(incoming)
 
     with LlmServer(text=reply) as server:
         where = ["--data", "agentrewardbench", "--annotations", "agentrewardbench:data"]

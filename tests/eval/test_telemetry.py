@@ -155,7 +155,7 @@ def test_cross_fitted_verdicts_are_a_run_in_which_no_model_saw_the_task(
     (row,) = [r for r in rows if r["benchmark"] == "overall" and not r["baseline"]]
     assert row["judge"] == "telemetry-cross-fitted"
     assert row["n"] == 60
-    assert f"precision {100 * row['precision']:.1f} " in shown
+    assert f"accepts {100 * row['precision']:.1f} % (" in " ".join(shown.split())
     assert main([*words, "--cross-fit", str(out)]) == 2
     assert "holds judgments already" in capsys.readouterr().err
 

@@ -88,7 +88,7 @@ def test_a_shared_reply_that_could_not_be_read_is_asked_for_again_once(
     till = RubricTill(sound=False)
     with LlmServer(text=till) as server:
         # One after the other: nothing is under way at the same time.
-        one = [*prices, *RUBRIC, "--concurrency", "1"]
+        one = [*prices, *RUBRIC, "--concurrency", "1", "--repair", "0"]
         assert model(server, *one) == 0
         assert len(till.criteria) == len(set(till.criteria)) < SAMPLE
         till.sound = True

@@ -185,8 +185,9 @@ def test_select_then_accept(two: tj.Run) -> None:
     assert sum(kept.counts.values()) == 130
     assert (kept.folder / "accepted.jsonl").is_file()
     assert kept.to_frame()["trajectories"].sum() == 130
-    share = f"{kept.counts['accepted']} accepted of 130 trajectories"
-    assert repr(kept) == (f"<AcceptanceResult: {found.chosen.name}: {share}; print() shows it>")
+    share = f"Accepted {kept.counts['accepted']} of 130 trajectories"
+    assert repr(kept).startswith(f"<AcceptanceResult: {share} (")
+    assert found.chosen.name in repr(kept)
     assert share in str(kept).splitlines()[0]
     assert str(kept).endswith("accepted.jsonl, rejected.jsonl, acceptance.json")
     with pytest.raises(tj.UserError, match="--confidence 2: must be less than 1"):

@@ -221,7 +221,7 @@ def test_the_published_judgments_take_one_screen(
     assert score_main(["--judgments", str(folder)]) == 0
     lines = one_screen(capsys.readouterr().out, width)
     assert any("Precision: webjudge-gpt-4o > webjudge-7b" in line for line in lines)
-    assert any("WorkArena++" in line for line in lines)
+    assert any("VisualWebArena" in line for line in lines)
 
 
 @pytest.mark.slow
