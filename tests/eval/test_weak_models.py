@@ -153,7 +153,7 @@ def weights() -> Path:
 def test_a_small_model_in_this_process_answers_readably(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ("--representation", "none", "--limit", "20", "--max-tokens", "500")
+    words = ("--representation", "none", "--limit", "20", "--max-tokens", "400")
     assert run("--model", f"local:{weights()}", *words, "--max-failures", "1") == 0
     assert statuses().count("ok") >= 19
     [first, *_] = read_judgments(Path("run"))

@@ -25,6 +25,7 @@ PREFIX = "local:"
 DEFAULT = ("Qwen/Qwen2.5-1.5B-Instruct-GGUF", "qwen2.5-1.5b-instruct-q4_k_m.gguf")
 SLOTS = 2  # requests at once; they share the cores
 SLOT_TOKENS = 8192  # the window of each
+REPEAT_PENALTY = 1.2  # small models repeat themselves until they run out of tokens
 _SAMPLE = 2**20  # bytes at either end of a file, by which it is told from another
 
 
@@ -86,6 +87,9 @@ class LocalAdapter(HttpAdapter):
 
     def _authenticate(self, model: str, *, own_service: bool, dry_run: bool) -> None:
         self._key = self._server_key  # of nobody else on this machine
+
+    def _extra_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {"repeat_penalty": REPEAT_PENALTY, **fields}
 
     def reported_price(self, model: str) -> Price | None:
         """Return a price of nothing."""
