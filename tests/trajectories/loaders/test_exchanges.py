@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,28 @@ def test_another_task_in_a_log_is_another_run(tmp_path: Path, name: str) -> None
 def test_conversations_without_responses_stay_apart(tmp_path: Path, name: str) -> None:
     loaded = made.load(made.write(tmp_path / name, [{"messages": made.anthropic()}] * 2))
     assert [run.key.task_id for run in loaded if run.key] == ["all-1", "all-2"]
+
+
+@pytest.mark.parametrize("name", ["all.json", "all.jsonl"])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_exchanges_beside_other_records_are_joined(tmp_path: Path, name: str, at: int) -> None:
+    """A file may hold logs of several APIs and conversations: each run has its goal, which only the
+    request holds, and its answer, which only the response holds."""
+    other = [{"task_id": "lamp", "messages": made.anthropic("Buy a lamp")}]
+    logs = [_responses(), _chat("Buy milk")]
+    loaded = made.load(made.write(tmp_path / name, [*chain(*logs[:at], other, *logs[at:])]))
+    runs = [run for run in loaded if isinstance(run, Trajectory)]
+    read = [(run.goal, run.answer, len(run.steps)) for run in runs]
+    expected = [("Buy tea", "Bought.", 2), ("Buy milk", "Bought.", 2)]
+    assert len(loaded) == 3 and "lamp" in {run.key.task_id for run in runs}
+    assert read == [*expected[:at], ("Buy a lamp", "Done.", 3), *expected[at:]]
+
+
+def test_an_object_without_a_conversation_does_not_part_exchanges(tmp_path: Path) -> None:
+    log = [{"note": "first"}, *_chat(), {"note": "last"}]
+    first, run, last = made.load(made.write(tmp_path / "log.json", log))
+    assert isinstance(run, Trajectory) and (run.goal, run.answer) == ("Buy tea", "Bought.")
+    assert [
+        not isinstance(one, Trajectory) and "no turn of an agent" in one.reason
+        for one in (first, last)
+    ] == [True, True]

@@ -25,6 +25,7 @@ from trajudge.trajectories.loaders._files import (
     name_of,
     readable,
     reason,
+    record_of,
     text,
 )
 from trajudge.trajectories.loaders._values import Values
@@ -396,13 +397,13 @@ def _text_block(words: object) -> Message:
 
 
 def _converse_call(value: object) -> Message:
-    call = _fields(value)
+    call = record_of(value)
     named = {"id": call.get("toolUseId"), "name": call.get("name")}
     return {"type": "tool_use", **named, "input": call.get("input")}
 
 
 def _converse_result(value: object) -> Message:
-    result = _fields(value)
+    result = record_of(value)
     listed = result.get("content")
     parts = [_of_converse(one) for one in listed or () if isinstance(one, dict)]
     named = {"type": "tool_result", "tool_use_id": result.get("toolUseId"), "content": parts}
@@ -410,22 +411,22 @@ def _converse_result(value: object) -> Message:
 
 
 def _converse_thought(value: object) -> Message:
-    if "redactedContent" in _fields(value):
+    if "redactedContent" in record_of(value):
         return {"type": "redacted_thinking"}
     return {
         "type": "thinking",
-        "thinking": _fields(_fields(value).get("reasoningText")).get("text"),
+        "thinking": record_of(record_of(value).get("reasoningText")).get("text"),
     }
 
 
 def _converse_image(value: object) -> Message:
-    encoded = _fields(_fields(value).get("source")).get("bytes")
+    encoded = record_of(record_of(value).get("source")).get("bytes")
     return {"type": "image", "source": {"data": encoded} if encoded else {"url": "s3://"}}
 
 
 def _converse_citations(value: object) -> Message:
-    parts = _fields(value).get("content")
-    return _text_block("".join(str(_fields(one).get("text") or "") for one in parts or ()))
+    parts = record_of(value).get("content")
+    return _text_block("".join(str(record_of(one).get("text") or "") for one in parts or ()))
 
 
 _CONVERSE: dict[str, Callable[[Any], Message | None]] = {
@@ -435,16 +436,12 @@ _CONVERSE: dict[str, Callable[[Any], Message | None]] = {
     "toolResult": _converse_result,
     "reasoningContent": _converse_thought,
     "image": _converse_image,
-    "guardContent": lambda value: _text_block(_fields(_fields(value).get("text")).get("text")),
+    "guardContent": lambda value: _text_block(record_of(record_of(value).get("text")).get("text")),
     "citationsContent": _converse_citations,
     "searchResult": lambda value: _text_block(json.dumps(value, ensure_ascii=False)),
     "cachePoint": lambda _: None,
     **{name: lambda _: {"type": "file"} for name in ("document", "video", "audio")},
 }
-
-
-def _fields(value: object) -> Message:
-    return value if isinstance(value, dict) else {}
 
 
 def _sdk_block(kind: str, part: Message) -> Message | None:
@@ -925,26 +922,15 @@ def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unre
         entries = [first, *(one for one in rest if not isinstance(one, Unreadable))]
         yield _record(file, {"messages": entries}, None)
         return
-    held: list[dict[str, Any]] = []  # most objects stand alone
-    number = 0
-    for at, value in enumerate(chain([] if first is None else [first], lines), 1):
-        if isinstance(value, dict) and held and _continues(held, value):
-            held.append(value)
-            continue
-        yield from _records_of_objects(file, held, number)
-        held, number = [value] if isinstance(value, dict) else [], at
+    for number, group in _grouped(chain([] if first is None else [first], lines)):
+        value = group[0]
         if isinstance(value, Unreadable):
             yield value
-        elif not held:
-            yield Unreadable(f"{readable(str(file))}:{at}", "the line is no object")
-    yield from _records_of_objects(file, held, number)
-
-
-def _records_of_objects(
-    file: Path, objects: list[dict[str, Any]], number: int
-) -> Iterator[LogRecord]:
-    for fields in find_records(objects[0] if len(objects) == 1 else objects):
-        yield _record(file, fields, number)
+        elif not isinstance(value, dict):
+            yield Unreadable(f"{readable(str(file))}:{number}", "the line is no object")
+        else:
+            for fields in find_records(group if len(group) > 1 else value):
+                yield _record(file, fields, number)
 
 
 def _value(file: Path, line: Line) -> object:
@@ -1005,15 +991,37 @@ def is_entry(value: object) -> bool:
 def find_records(value: object) -> list[dict[str, Any]]:
     """Return the records of a file, each with one conversation: the object itself, or those of a
     list; a list of entries, or of what an API was sent and gave, is one conversation, of the APIs
-    that are sent all of it each time one for each task."""
+    that are sent all of it each time one for each task. In a list that holds something else as
+    well, requests and responses are joined as far as they follow each other."""
     objects = [one for one in (value if isinstance(value, list) else [value]) if _is_object(one)]
     exchanges = exchanges_of(objects)
     if exchanges and (isinstance(value, list) or exchanges[0].resends):
         return [{**_stated(run), "messages": _entries_of(run)} for run in _runs(exchanges)]
-    objects = [*map(_merged, objects)]
-    if isinstance(value, list) and any(map(is_entry, objects)):
-        return [{"messages": objects}]
-    return objects
+    merged = [*map(_merged, objects)]
+    if not isinstance(value, list):
+        return merged
+    if any(map(is_entry, merged)):
+        return [{"messages": merged}]
+    groups = [group for _, group in _grouped(objects)]
+    if len(groups) == 1:
+        return merged
+    return [one for group in groups for one in find_records(group if group[1:] else group[0])]
+
+
+def _grouped(values: Iterable[object]) -> Iterator[tuple[int, list[Any]]]:
+    """Yield values with their positions, counted from 1: an object alone or, with the position of
+    the first, those of one run that follow each other. Other values stand alone."""
+    held: list[Any] = []  # most objects stand alone
+    number = 0
+    for at, value in enumerate(values, 1):
+        if held and _is_object(value) and _is_object(held[0]) and _continues(held, value):
+            held.append(value)
+            continue
+        if held:
+            yield number, held
+        held, number = [value], at
+    if held:
+        yield number, held
 
 
 def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
