@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -25,6 +26,7 @@ from PIL import Image
 from tests.samples import examples
 from trajudge.trajectories import model, schema, store
 from trajudge.trajectories.loaders import trajudge
+from trajudge.trajectories.needs import FINAL, NO_NEEDS, NOT_READ, Needs
 from trajudge.util.errors import UserError
 
 
@@ -486,3 +488,41 @@ def test_a_line_that_is_not_wanted_is_told_by_its_key_and_a_damaged_one_is_still
     assert asked == ["b/a/1"]
     bad = [one.source for one in found if isinstance(one, model.Unreadable)]
     assert bad == [f"{path}:{number}" for number in (2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("needs", "screenshot", "goal_image"),
+    [
+        (NO_NEEDS, NOT_READ, NOT_READ),
+        (Needs(answer=True, goal_images=True), NOT_READ, "no image"),
+        (Needs(screenshots=FINAL), "no image", NOT_READ),
+    ],
+)
+def test_pictures_that_are_not_needed_are_not_looked_for(
+    tmp_path: Path, needs: Needs, screenshot: Any, goal_image: Any
+) -> None:
+    """Where a picture is missing, only who needs it is given a warning; a step without one has
+    none."""
+    steps = (*observed(png()), model.Step(index=1))
+    goal_images = (model.ImageRef(data=png(9)),)
+    store.write(tmp_path, [trajectory(steps=steps, goal_images=goal_images)])
+    shutil.rmtree(tmp_path / "images")
+    (found,) = (
+        one for one in store.read(tmp_path, needs=needs) if isinstance(one, model.Trajectory)
+    )
+    first, second = (step.observation.screenshot for step in found.steps)
+    assert second is None and (found.goal, found.key.task_id) == ("Buy\n", "t.1")
+    for ref, expected in ((first, screenshot), (found.goal_images[0], goal_image)):
+        assert ref is not None
+        assert ref == expected if expected is NOT_READ else expected in str(ref.problem)
+    missing = [screenshot, goal_image].count("no image")
+    assert str(found.metadata.get("warnings", "")).count("no image") == missing
+
+
+def test_a_damaged_reference_is_named_also_where_no_picture_is_needed(tmp_path: Path) -> None:
+    path = store.write(tmp_path, [trajectory(steps=observed(png()))])
+    line = json.loads(path.read_text())
+    line["steps"][0]["observation"]["screenshot"] = "../secret.png"
+    path.write_text(json.dumps(line) + "\n")
+    (found,) = store.read(tmp_path, needs=NO_NEEDS)
+    assert isinstance(found, model.Unreadable) and "64 hexadecimal digits" in found.reason

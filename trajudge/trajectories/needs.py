@@ -83,6 +83,9 @@ class Needs(Record):
 
 
 NO_NEEDS = Needs()
+NOT_READ = ImageRef(problem="the screenshot is not read: it was not asked for")
+"""Stands where a picture was recorded that a caller of a loader does not need: nobody looked
+whether it is there."""
 EVERYTHING = Needs(screenshots=ALL, trees=ALL, goal_images=True, answer=True)
 
 

@@ -28,6 +28,7 @@ from trajudge.trajectories.model import (
     accept_all,
     compacted,
 )
+from trajudge.trajectories.needs import EVERYTHING, NOT_READ, Needs
 from trajudge.util.errors import ImageUnreadable, UserError
 from trajudge.util.files import (
     DataFolder,
@@ -107,10 +108,13 @@ def has_image(folder: Path, name: str) -> bool:
 class _Images:
     """The images beside a file: those of one hash are looked for once in a reading, since steps
     and changed copies of a run show one picture many times. One that is missing is looked for each
-    time."""
+    time. ``needs`` tells whether screenshots and the pictures of goals are looked for at all."""
 
-    def __init__(self, folder: Path, root: DataFolder | None = None) -> None:
+    def __init__(
+        self, folder: Path, root: DataFolder | None = None, needs: Needs = EVERYTHING
+    ) -> None:
         self.path = folder / IMAGES
+        self.needs = needs
         self._root = root or DataFolder(folder)
         self._refs: dict[str, ImageRef] = {}
 
@@ -218,11 +222,13 @@ def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
 def _decode(record: dict[str, Any], images: _Images) -> Trajectory:
     lost: list[str] = []
 
-    def image_ref(name: object, picture: str) -> ImageRef | None:
+    def image_ref(name: object, picture: str, *, is_needed: bool) -> ImageRef | None:
         if name is None:
             return None
         if not isinstance(name, str) or not _HASH.fullmatch(name):
             raise ValueError(f"{picture} is not referred to by 64 hexadecimal digits: {name!r:.80}")
+        if not is_needed:
+            return NOT_READ
         if (ref := images.find(name)) is not None:
             return ref
         problem = "it was lost before" if name == LOST else f"no image {name} in {images.path}"
@@ -233,9 +239,14 @@ def _decode(record: dict[str, Any], images: _Images) -> Trajectory:
         observation = step.get("observation") if isinstance(step, dict) else None
         if isinstance(observation, dict):
             observation["screenshot"] = image_ref(
-                observation.get("screenshot"), f"screenshot of step {at}"
+                observation.get("screenshot"),
+                f"screenshot of step {at}",
+                is_needed=bool(images.needs.screenshots),
             )
-    refs = [image_ref(name, "goal image") for name in _list(record, "goal_images")]
+    refs = [
+        image_ref(name, "goal image", is_needed=images.needs.goal_images)
+        for name in _list(record, "goal_images")
+    ]
     record["goal_images"] = [ref for ref in refs if ref is not None]
     reward = record.get("official_reward")
     if reward == "NaN" or (isinstance(reward, float) and isnan(reward)):
@@ -297,9 +308,10 @@ def write(
     return target
 
 
-def read(path: Path, want: Want = accept_all) -> Loaded:
+def read(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield trajectories of a folder or of its file, one at a time, in the order of the file.
 
+    Pictures that are not needed are not looked for (``needs.NOT_READ``).
     A bad line gives Unreadable with the source ``file:line``. Raises UserError (at the call) if
     there is no such file, and while reading for a decompression bomb or a newer format.
     """
@@ -308,7 +320,7 @@ def read(path: Path, want: Want = accept_all) -> Loaded:
         raise UserError(f"{path} holds no {' or '.join(FILE_NAMES)}: it is not a trajudge folder")
     # A file that the user named is read wherever it leads to; one found in a folder is not.
     folder = DataFolder(path) if file != path else None
-    images = _Images(file.parent, folder)
+    images = _Images(file.parent, folder, needs)
     return (
         item
         for line in read_lines(file, folder=folder)

@@ -19,6 +19,7 @@ from benchmarks import agentrewardbench_like as like
 from tests.samples import examples
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.needs import FINAL, NO_NEEDS, NOT_READ, Needs
 from trajudge.util.errors import UserError
 
 FOLDER = f"screenshots/webarena/{like.AGENT}/webarena.1"
@@ -341,3 +342,16 @@ def test_a_field_of_another_type_is_a_trajectory_or_unreadable(field: str, value
         path.write_bytes(orjson.dumps(record(**{field: value})))
         for found in load(Path(name)):
             assert isinstance(found, Trajectory | Unreadable)
+
+
+def test_screenshots_that_are_not_needed_are_not_looked_for(tmp_path: Path) -> None:
+    """Only who needs them is given a warning for those that are missing."""
+    put(tmp_path)
+    paths = [step["screenshot_path"] for step in record()["steps"]]
+    for needs, missing in ((NO_NEEDS, 0), (Needs(screenshots=FINAL), 1)):
+        (found,) = agentrewardbench.load(tmp_path, needs=needs)
+        assert isinstance(found, Trajectory)
+        refs = [step.observation.screenshot for step in found.steps]
+        assert [ref is not None for ref in refs] == [bool(path) for path in paths]
+        assert all((ref == NOT_READ) is (not missing) for ref in refs if ref)
+        assert warnings(found).count("is missing") == missing

@@ -47,7 +47,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
-from trajudge.trajectories.needs import EVERYTHING, NO_NEEDS, Needs, Shown, last
+from trajudge.trajectories.needs import EVERYTHING, NO_NEEDS, NOT_READ, Needs, Shown, last
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import MARK_BYTES, DataFolder, read_regular, read_text, utf8
@@ -60,10 +60,11 @@ _MEND = {
 
 
 class Screenshots:
-    """Finds screenshots below the dataset's folder ``root``."""
+    """Finds screenshots below the dataset's folder ``root``, if any is needed."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, needs: Needs = EVERYTHING) -> None:
         self.root = root
+        self.are_needed = bool(needs.screenshots)
         self.data = DataFolder(root)
 
     def find(
@@ -72,8 +73,11 @@ class Screenshots:
         """Find the screenshot of each step.
 
         Returns a reference per path, None where the file names none, and sentences about those that
-        are missing or not read: their references hold the same as a problem.
+        are missing or not read: their references hold the same as a problem. Where none is needed,
+        none is looked for (``needs.NOT_READ``).
         """
+        if not self.are_needed:
+            return [NOT_READ if path else None for path in paths], []
         folder = self.root / "screenshots" / _name(benchmark) / _name(agent) / _name(task_id)
         refs = list[ImageRef | None]()
         missing = dict[str, list[int]]()
@@ -185,7 +189,7 @@ def detect(path: Path) -> bool:
     return root is not None and next(_files(root), None) is not None
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield trajectories by benchmark, agent, experiment and task; unwanted ones are not opened.
 
     ``path`` is the dataset's folder, its ``cleaned`` folder, or a folder in which the dataset lies
@@ -199,11 +203,10 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
             "cleaned/<benchmark>/<agent>/<experiment>/<task>.json in it; name the folder above "
             "cleaned, or download one:  trajudge data fetch --help"
         )
-    return _load(root, want)
+    return _load(root, want, Screenshots(root, needs))
 
 
-def _load(root: Path, want: Want) -> Loaded:
-    screenshots = Screenshots(root)
+def _load(root: Path, want: Want, screenshots: Screenshots) -> Loaded:
     for source in sources(root):
         if want(source.key):
             trajectory = read_file(source, screenshots)
@@ -403,7 +406,7 @@ def load_published(
 
 
 def _load_published(copy: HubCopy, runs: list[LabelledRun], needs: Needs) -> Loaded:
-    screenshots = Screenshots(copy.folder)
+    screenshots = Screenshots(copy.folder, needs)
     with fetch_progress(copy, len(runs)) as advance:
         for run, path in prefetch(lambda run: _fetch_run(copy, run, needs), runs):
             advance()

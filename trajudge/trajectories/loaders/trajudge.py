@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Loaded, Want, accept_all
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util.jsonl import read_lines
 
 KIND = "trajudge"
@@ -23,6 +24,6 @@ def detect(path: Path) -> bool:
     return first is not None and first.data.startswith(_START)
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Read the folder, see ``trajectories.store.read``."""
-    return store.read(path, want)
+    return store.read(path, want, needs)
