@@ -46,8 +46,8 @@ class Loader(Protocol):
 
     Optional: ``DETECTION_RANK`` (0 by default) orders detection, surest marks first; above 0 the
     marks are those of files in folders further down, so that a folder that holds folders of
-    several formats has them too. ``load`` may take ``needs``, so that where no screenshot is needed
-    none is looked for: ``NOT_READ`` then stands for each that was recorded.
+    several formats has them too. ``load`` of a format with screenshots takes ``needs``: where none
+    is needed none is looked at, and ``NOT_READ`` stands for each that was recorded.
     ``load_published(want, needs)`` reads the format without a path.
     """
 

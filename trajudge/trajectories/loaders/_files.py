@@ -26,6 +26,7 @@ from msgspec import Raw
 
 from trajudge.trajectories import images as header
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.needs import EVERYTHING, NOT_READ, Needs
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, NotUtf8, UnsafeFile, open_regular, utf8
@@ -133,25 +134,28 @@ class Damaged(ValueError):
 
 
 class TrajectorySource(NamedTuple):
-    """One trajectory before it is read: its key, its raw task id, where it lies, and the data
-    folder that none of its files may lie outside of."""
+    """One trajectory before it is read: its key, its raw task id, where it lies, the data folder
+    that none of its files may lie outside of, and whether its screenshots are looked at."""
 
     key: TrajectoryKey
     raw_task_id: str
     path: Path
     data: DataFolder
+    with_screenshots: bool = True
 
 
 def read_all(
     sources: Iterable[TrajectorySource],
     read: Callable[[TrajectorySource], Trajectory | None],
     want: Callable[[TrajectoryKey], bool],
+    needs: Needs = EVERYTHING,
 ) -> Iterator[Trajectory | Unreadable]:
     """Yield every wanted trajectory, one at a time; Damaged from ``read`` becomes Unreadable. None
     from ``read`` leaves the trajectory out."""
-    for source in sources:
-        if not want(source.key):
+    for one in sources:
+        if not want(one.key):
             continue
+        source = one._replace(with_screenshots=bool(needs.screenshots))
         trajectory: Trajectory | Unreadable | None
         try:
             trajectory = read(source)
@@ -272,14 +276,22 @@ def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySourc
 
 
 def screenshot(
-    path: Path, root: DataFolder, warnings: list[str], *, named: bool = True
+    path: Path,
+    root: DataFolder,
+    warnings: list[str],
+    *,
+    named: bool = True,
+    is_needed: bool = True,
 ) -> ImageRef | None:
     """Make a reference to an image file of the data, not decoded.
 
     With a sentence added to ``warnings``, a reference that holds only the problem if it is missing,
     empty, no file, a git-LFS pointer, or leads out of the data folder. None for a missing file that
-    is not ``named`` by the rest of the run: it was never recorded.
+    is not ``named`` by the rest of the run: it was never recorded. One that is not needed is not
+    opened (``NOT_READ``).
     """
+    if not is_needed:
+        return NOT_READ if named or os.path.lexists(path) else None
     fault = _fault(path, root)
     if fault is None:
         return ImageRef(path=path)
@@ -602,12 +614,17 @@ def find_file(recorded: object, folders: Sequence[Path], root: DataFolder) -> Pa
 
 
 def named_picture(
-    recorded: object, folders: Sequence[Path], root: DataFolder, warnings: list[str]
+    recorded: object,
+    folders: Sequence[Path],
+    root: DataFolder,
+    warnings: list[str],
+    *,
+    is_needed: bool = True,
 ) -> ImageRef | None:
     """Make a reference to the picture that a record names, not decoded; None if it names none.
 
     What cannot be read is a reference that holds only the problem, with a sentence in
-    ``warnings``.
+    ``warnings``. One that is not needed is not looked for (``NOT_READ``).
     """
     if recorded is None or recorded == "":
         return None
@@ -616,21 +633,28 @@ def named_picture(
         shown = readable(str(recorded))[:80]
         warnings.append(f"The screenshot {shown!r} is no file name.")
         return ImageRef(problem=f"the screenshot {shown!r} is no file name")
+    if not is_needed:
+        return NOT_READ
     places = [folder / name for folder in folders]
     # What stands there, even as a pipe or a link out, is told as what it is.
     place = next((place for place in places if os.path.lexists(place)), places[0])
     return screenshot(place, root, warnings)
 
 
-def inline_picture(value: object, place: str, warnings: list[str]) -> ImageRef | None:
+def inline_picture(
+    value: object, place: str, warnings: list[str], *, is_needed: bool = True
+) -> ImageRef | None:
     """Decode a picture that stands in a record as base64 or as a ``data:`` URL; None for None or an
     empty text. The bytes say what it is, not the URL's label.
 
     ``place`` names the picture in the sentence that ``warnings`` gets for one that cannot be
-    used, such as ``of step 3``; the picture is then a reference that holds only the problem.
+    used, such as ``of step 3``; the picture is then a reference that holds only the problem. One
+    that is not needed is not decoded (``NOT_READ``).
     """
     if value is None or value == "":
         return None
+    if not is_needed:
+        return NOT_READ
     try:
         return ImageRef(data=_decoded(value))
     except ValueError as error:

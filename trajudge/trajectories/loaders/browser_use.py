@@ -42,6 +42,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util.files import DataFolder
 
 # The words before the parts of the agent's reasoning, and the names that releases gave them.
@@ -76,7 +77,7 @@ class Item:
         return [error for error in self.errors if error]
 
 
-def _item(item: object, number: int, folder: Path, root: DataFolder, values: Values) -> Item:
+def _item(item: object, number: int, source: files.TrajectorySource, values: Values) -> Item:
     """Read one item; ``number`` counts from 1. Raises Damaged for what is no object."""
     if not isinstance(item, dict) or not item:
         raise Damaged(f"item {number} of its history is no object")
@@ -100,11 +101,18 @@ def _item(item: object, number: int, folder: Path, root: DataFolder, values: Val
         return read
 
     is_done = values.flag(last.get("is_done"), "is_done", place) is True
-    if state.get("screenshot") is not None:
-        shot = inline_picture(state["screenshot"], f"of step {number}", values.warnings)
+    is_needed, folder = source.with_screenshots, source.path.parent
+    if (shown := state.get("screenshot")) is not None:
+        place_of = f"of step {number}"
+        shot = inline_picture(shown, place_of, values.warnings, is_needed=is_needed)
     else:
-        folders = [folder / "screenshots", folder]
-        shot = named_picture(state.get("screenshot_path"), folders, root, values.warnings)
+        shot = named_picture(
+            state.get("screenshot_path"),
+            [folder / "screenshots", folder],
+            source.data,
+            values.warnings,
+            is_needed=is_needed,
+        )
     thoughts = record_of(output.get("current_state")) | output
     reasoning = [*filter(None, [text(thoughts, "thinking")])]
     for word, names in _THOUGHTS:
@@ -174,12 +182,12 @@ def detect(path: Path) -> bool:
     return files.some_file(path, "*.json", _has_mark)
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the history file, or every one in the folder, in the order of their keys.
 
     Raises UserError if there is none.
     """
-    return files.read_all(history_files(path), _read, want)
+    return files.read_all(history_files(path), _read, want, needs)
 
 
 def history_files(path: Path) -> list[files.TrajectorySource]:
@@ -221,10 +229,7 @@ def _read(source: files.TrajectorySource) -> Trajectory:
         raise Damaged(f"it has more than {MAX_STEPS:,} steps")
     warnings: list[str] = []
     values = Values(warnings)
-    folder = source.path.parent
-    items = [
-        _item(item, number, folder, source.data, values) for number, item in enumerate(history, 1)
-    ]
+    items = [_item(item, number, source, values) for number, item in enumerate(history, 1)]
     last = items[-1] if items and items[-1].is_done else None
     return Trajectory(
         key=source.key,

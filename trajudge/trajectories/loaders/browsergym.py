@@ -62,6 +62,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.pickles import BadPickle, mapping, number, plain, read_pickle
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder
@@ -482,7 +483,7 @@ def detect(path: Path) -> bool:
     return holds_experiment(path)
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the experiment, or every one below the folder, in the order of their keys.
 
     Raises UserError if there is none.
@@ -491,7 +492,7 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     experiments = find_experiments(root)
     goals = Goals(root, experiments)
     sources = number_attempts(_source(root, experiment) for experiment in experiments)
-    return read_all(sources, lambda source: _read(source, goals), want)
+    return read_all(sources, lambda source: _read(source, goals), want, needs)
 
 
 def run_folders(path: Path) -> dict[TrajectoryKey, Path]:
@@ -627,7 +628,13 @@ def _screenshot(
     stem = f"screenshot_step_{step_number}"
     names = [f"{stem}{suffix}" for suffix in (".png", ".jpg", ".jpeg")]
     name = next((name for name in names if (source.path / name).exists()), names[0])
-    return screenshot(source.path / name, source.data, warnings, named=named)
+    return screenshot(
+        source.path / name,
+        source.data,
+        warnings,
+        named=named,
+        is_needed=source.with_screenshots,
+    )
 
 
 def _answer(messages: object, values: Values) -> str | None:

@@ -43,6 +43,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder
@@ -150,18 +151,21 @@ _FRAME = re.compile(r"screenshot_?\d{1,9}\.png")
 
 
 def frames_of(
-    folder: Path, listed: Sequence[object] | None, root: DataFolder, warnings: list[str]
+    source: TrajectorySource, listed: Sequence[object] | None, warnings: list[str]
 ) -> list[ImageRef | None]:
     """Return the run's screenshots in the order of their numbers.
 
-    A listed path is the recorder's: its last part is looked for in ``folder``, the rest of it is
-    not followed. Without a list, the screenshots in the folder count.
+    A listed path is the recorder's: its last part is looked for in the run's folder, the rest
+    of it is not followed. Without a list, the screenshots in the folder count.
     """
     if listed is None:
-        names = [path.name for path in folder.iterdir() if _FRAME.fullmatch(path.name)]
+        names = [path.name for path in source.path.iterdir() if _FRAME.fullmatch(path.name)]
     else:
         names = [*_names(listed, warnings)]
-    return [screenshot(folder / name, root, warnings) for name in sorted(names, key=order_of)]
+    return [
+        screenshot(source.path / name, source.data, warnings, is_needed=source.with_screenshots)
+        for name in sorted(names, key=order_of)
+    ]
 
 
 def order_of(name: str) -> tuple[int, str]:
@@ -234,12 +238,12 @@ def detect(path: Path) -> bool:
     return path.is_dir() and next(_folders(path, 1), None) is not None
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the runs of the task folders at the path, in the order of their keys.
 
     Raises UserError if there is none.
     """
-    return read_all(task_folders(path), _read, want)
+    return read_all(task_folders(path), _read, want, needs)
 
 
 def task_folders(path: Path) -> list[TrajectorySource]:
@@ -291,7 +295,7 @@ def _read(source: TrajectorySource) -> Trajectory:
     aborted = values.flag(answer.is_aborted, "is_aborted") or False
     seconds = _seconds(root, folder, values)
     turns = read_turns(_lines(folder / LOG, root, warnings), warnings)
-    frames = frames_of(folder, answer.screenshots, root, warnings)
+    frames = frames_of(source, answer.screenshots, warnings)
     return Trajectory(
         key=source.key,
         raw_task_id=source.raw_task_id,

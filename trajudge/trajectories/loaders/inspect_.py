@@ -49,6 +49,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.thoughts import split_message
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
@@ -180,12 +181,12 @@ _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MAX_WARNINGS = 50
 
 
-def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
+def make_trajectory(sample: Sample, key: TrajectoryKey, needs: Needs) -> Trajectory:
     """Make the trajectory of a sample. Raises Damaged for one without messages' list."""
     warnings: list[str] = []
     reward = _reward(sample.value("scores"), warnings)
     attached = _Attachments(sample.value("attachments"), warnings)
-    open_image = image_opener(warnings)
+    open_image = image_opener(warnings, needs)
     messages = attached.resolved(sample.value("messages"))
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
@@ -393,7 +394,7 @@ def detect(path: Path) -> bool:
     return any(is_log(file, root) for file in files)
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the samples of the log, or of those in the folder, evaluation by evaluation.
 
     Raises UserError if there is no log.
@@ -406,14 +407,14 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
         files = [one for one in _files(path) if one.suffix == ".eval" or is_log(one, root)]
     if not files:
         raise UserError(f"{path} holds no log: --data {KIND}:PATH needs .eval files")
-    return _load(files, root, want)
+    return _load(files, root, want, needs)
 
 
 def _files(path: Path) -> list[Path]:
     return [file for file in detection.files(path, "*.*") if file.suffix in _SUFFIXES]
 
 
-def _load(files: Sequence[Path], root: DataFolder, want: Want) -> Loaded:
+def _load(files: Sequence[Path], root: DataFolder, want: Want, needs: Needs) -> Loaded:
     logs: list[EvalLog] = []
     for file in files:
         try:
@@ -421,10 +422,10 @@ def _load(files: Sequence[Path], root: DataFolder, want: Want) -> Loaded:
         except Damaged as error:
             yield Unreadable(readable(str(file)), reason(error))
     for evaluation in _evaluations(logs):
-        yield from _load_evaluation(evaluation, root, want)
+        yield from _load_evaluation(evaluation, root, want, needs)
 
 
-def _load_evaluation(evaluation: _Evaluation, root: DataFolder, want: Want) -> Loaded:
+def _load_evaluation(evaluation: _Evaluation, root: DataFolder, want: Want, needs: Needs) -> Loaded:
     seen: set[TrajectoryKey] = set()
     for log in evaluation.logs:
         place = readable(str(log.file))
@@ -436,7 +437,7 @@ def _load_evaluation(evaluation: _Evaluation, root: DataFolder, want: Want) -> L
             try:
                 key = _key(sample, evaluation)
                 if key not in seen and want(key):
-                    yield make_trajectory(sample, key)
+                    yield make_trajectory(sample, key, needs)
                 seen.add(key)
             except (ValueError, RecursionError) as error:
                 where = f"{place}: sample {key.task_id}" if key else place

@@ -40,6 +40,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.thoughts import split_message
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
@@ -1401,7 +1402,7 @@ def detect(path: Path) -> bool:
     return any(map(looks_like_log, log_files(path)[: detection.MAX_FILES]))
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the conversations of the file, or of the files in the folder and in those inside it.
 
     Runs of the same agent on the same task that have no ``attempt`` are counted in the order read.
@@ -1410,10 +1411,11 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     files = log_files(path)
     if not files:
         raise UserError(f"{path} holds no message log: --data {KIND}:PATH needs .json or .jsonl")
-    return _load(files, DataFolder(files[0].parent if path.is_file() else path), want)
+    root = DataFolder(files[0].parent if path.is_file() else path)
+    return _load(files, root, want, needs)
 
 
-def _load(files: list[Path], root: DataFolder, want: Want) -> Loaded:
+def _load(files: list[Path], root: DataFolder, want: Want, needs: Needs) -> Loaded:
     attempts: Counter[TrajectoryKey] = Counter()
     for record in _records(files, root):
         if isinstance(record, Unreadable):
@@ -1423,7 +1425,7 @@ def _load(files: list[Path], root: DataFolder, want: Want) -> Loaded:
         try:
             key = _key(record, attempts, values)
             if want(key):
-                yield _trajectory(record, key, values)
+                yield _trajectory(record, key, needs, values)
         except (ValueError, OSError, RecursionError) as error:
             yield Unreadable(record.place, reason(error), key)
 
@@ -1468,11 +1470,11 @@ def _first_of(fields: Mapping[str, Any], names: tuple[str, ...], values: Values)
     return next(filter(None, read), None)
 
 
-def _trajectory(record: LogRecord, key: TrajectoryKey, values: Values) -> Trajectory:
+def _trajectory(record: LogRecord, key: TrajectoryKey, needs: Needs, values: Values) -> Trajectory:
     fields, warnings = record.fields, values.warnings
     reward = _reward(fields, values)
     entries = find_entries(fields)
-    events = read_events(entries, image_opener(warnings), warnings)
+    events = read_events(entries, image_opener(warnings, needs), warnings)
     if not any(isinstance(event, AgentTurn) for event in events):
         met = form_of(entries or listed_entries(fields))
         raise Damaged(f"holds no turn of an agent, but {met}; read are {KNOWN}")
@@ -1508,15 +1510,17 @@ def _reward(fields: Mapping[str, Any], values: Values) -> float | None:
     return next(iter(stated.values()), None)
 
 
-def image_opener(warnings: list[str]) -> ImageOpener:
-    """Open the pictures of one conversation, which are counted from 1."""
+def image_opener(warnings: list[str], needs: Needs) -> ImageOpener:
+    """Open the pictures of one conversation, which are counted from 1; those that are not needed
+    are not decoded."""
     count = 0
+    is_needed = bool(needs.screenshots) or needs.goal_images
 
     def open_image(source: str) -> ImageRef:
         nonlocal count
         count += 1
         if source.lower().startswith("data:"):
-            ref = inline_picture(source, f"number {count}", warnings)
+            ref = inline_picture(source, f"number {count}", warnings, is_needed=is_needed)
         else:
             where = repr(readable(source)[:80]) if source else "nothing"
             problem = f"number {count} is given as {where}, which is not fetched"

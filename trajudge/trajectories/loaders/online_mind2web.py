@@ -60,6 +60,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util.files import DataFolder
 
 SCHEMA = "online-mind2web-v2"
@@ -159,16 +160,17 @@ def _checked(result: object) -> _ResultV2:
 
 
 def _screenshot(
-    name: str, index: int, folder: Path, root: DataFolder, warnings: list[str]
+    name: str, index: int, source: TrajectorySource, warnings: list[str]
 ) -> ImageRef | None:
-    """Refer to a file in ``folder``; results that were never unpacked have the picture inline, or
-    an address, which is not fetched."""
+    """Refer to a file in the folder ``trajectory``; results that were never unpacked have the
+    picture inline, or an address, which is not fetched."""
     if name.startswith("data:"):
-        return inline_picture(name, f"of step {index}", warnings)
+        return inline_picture(name, f"of step {index}", warnings, is_needed=source.with_screenshots)
     if name.startswith(_IN_TRANSIT):
         warnings.append(f"The screenshot of step {index} is an address, which is not fetched.")
         return ImageRef(problem=f"the screenshot of step {index} is an address, not a file")
-    return named_picture(name, [folder], root, warnings)
+    folders = [source.path / "trajectory"]
+    return named_picture(name, folders, source.data, warnings, is_needed=source.with_screenshots)
 
 
 def _unknown(record: _Schema, place: str) -> Iterator[str]:
@@ -212,13 +214,15 @@ FOLDERS = RunFolders(KIND, f"folders with {_RESULT} and trajectory/", _is_task, 
 detect = FOLDERS.detected
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the task folder, or every one directly inside, in the order of their keys.
 
     Raises UserError if there is none.
     """
     root, folders = DataFolder(path), FOLDERS.of(path)
-    return read_all(number_attempts(_source(root, folder) for folder in folders), _read, want)
+    return read_all(
+        number_attempts(_source(root, folder) for folder in folders), _read, want, needs
+    )
 
 
 def _source(root: DataFolder, folder: Path) -> TrajectorySource:
@@ -293,8 +297,7 @@ def _read_v2(source: TrajectorySource, version: object) -> Trajectory:
     steps = []
     for index, entry in enumerate(result.action_history):
         warnings.extend(_unknown(entry, f"action_history[{index}]."))
-        folder = source.path / "trajectory"
-        shown = _screenshot(entry.screenshot, index, folder, source.data, warnings)
+        shown = _screenshot(entry.screenshot, index, source, warnings)
         steps.append(
             Step(
                 index=index,
@@ -329,7 +332,9 @@ def _screenshots(
     screenshots: dict[int, ImageRef | None] = {}
     for number, path in sorted(files.items()):
         if number <= last:
-            screenshots[number] = screenshot(path, source.data, warnings)
+            screenshots[number] = screenshot(
+                path, source.data, warnings, is_needed=source.with_screenshots
+            )
         else:
             warnings.append(f"The screenshot {path.name} belongs to no action.")
     missing = [

@@ -50,6 +50,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, NotUtf8, UnsafeFile, text_of
 from trajudge.util.jsonl import read_lines
@@ -347,7 +348,7 @@ def detect(path: Path) -> bool:
     return any(_has_mark(files.head(log)) for log in islice(logs, files.MAX_FILES))
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the run of the log, or of every one in the folder, in the order of their keys.
 
     Raises UserError if there is none.
@@ -355,7 +356,7 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     root = DataFolder(path if path.is_dir() else path.parent)
     logs = files.find_logs(path, KIND, LOG, _LEVELS, f"folders with {LOG}")
     sources = files.number_attempts(_source(root, log.parent) for log in logs)
-    return files.read_all(sources, _read, want)
+    return files.read_all(sources, _read, want, needs)
 
 
 def _has_mark(head: bytes) -> bool:
@@ -429,7 +430,7 @@ def _steps(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) 
         steps.append(Step(index=index, observation=seen, reasoning=line.reasoning, action=action))
         after = _observed(source, line, warnings)
     if after.screenshot is None and (final := _found(source, "step_*_final.png")):
-        image = files.screenshot(final, source.data, warnings)
+        image = _shot(source, final, warnings)
         after = after.model_copy(update={"screenshot": image})
     if after != Observation():
         steps.append(Step(index=len(steps), observation=after))
@@ -440,7 +441,7 @@ def _initial(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]
     image = _picture(source, run.initial, warnings)
     counts_from_0 = run.lines[0].number == 0
     if image is None and not counts_from_0 and (shots := _found(source, "step_0_*.png")):
-        image = files.screenshot(shots, source.data, warnings)
+        image = _shot(source, shots, warnings)
     if image is None and run.lines[0].before is None:
         warnings.append("The state before the first action was not kept: its step shows nothing.")
     return Observation(screenshot=image)
@@ -460,7 +461,13 @@ def _observed(source: files.TrajectorySource, line: ActionLine, warnings: list[s
 def _picture(
     source: files.TrajectorySource, recorded: str | None, warnings: list[str]
 ) -> ImageRef | None:
-    return named_picture(recorded, [source.path], source.data, warnings)
+    return named_picture(
+        recorded, [source.path], source.data, warnings, is_needed=source.with_screenshots
+    )
+
+
+def _shot(source: files.TrajectorySource, path: Path, warnings: list[str]) -> ImageRef | None:
+    return files.screenshot(path, source.data, warnings, is_needed=source.with_screenshots)
 
 
 def _found(source: files.TrajectorySource, pattern: str) -> Path | None:

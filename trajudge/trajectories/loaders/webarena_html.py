@@ -42,6 +42,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util.files import MARK_BYTES, DataFolder, NotUtf8, UnsafeFile, utf8
 
 _PAGE = b"<h2>New Page</h2>\n<h3 class='url'>"
@@ -290,7 +291,7 @@ def detect(path: Path) -> bool:
     return files.some_file(path, _PATTERN, _has_mark)
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the run of the file, or of every one in the folder, in the order of their keys.
 
     Raises UserError if there is none.
@@ -305,7 +306,9 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     def results(folder: Path) -> FolderResults:
         return read_results(folder, root)
 
-    return files.read_all(sources, lambda source: _read(source, results(source.path.parent)), want)
+    return files.read_all(
+        sources, lambda source: _read(source, results(source.path.parent)), want, needs
+    )
 
 
 def _has_mark(head: bytes) -> bool:
@@ -339,7 +342,7 @@ def _read(source: files.TrajectorySource, results: FolderResults) -> Trajectory:
     warnings = [*results.warnings]
     content = _content(source, warnings)
     fields = _fields(task_part(content))
-    steps, last = _steps(content, warnings)
+    steps, last = _steps(content, source, warnings)
     answer = last.answer if last.stops else ""
     early, failed = answer.startswith(_EARLY), answer.startswith(_FAILED)
     errors = sum(step.observation.page_error is not None for step in steps)
@@ -375,7 +378,9 @@ def _content(source: files.TrajectorySource, warnings: list[str]) -> bytes:
     return content
 
 
-def _steps(content: bytes, warnings: list[str]) -> tuple[list[Step], RenderedPage]:
+def _steps(
+    content: bytes, source: files.TrajectorySource, warnings: list[str]
+) -> tuple[list[Step], RenderedPage]:
     """Make a step of each whole page; return the last page as well. Raises Damaged for none."""
     steps: list[Step] = []
     last = None
@@ -384,7 +389,7 @@ def _steps(content: bytes, warnings: list[str]) -> tuple[list[Step], RenderedPag
         if page is None:
             warnings.append(f"Page {number} was cut and is left out.")
             continue
-        steps.append(_step(len(steps), page, warnings))
+        steps.append(_step(len(steps), page, source, warnings))
         last = page
         if len(steps) > MAX_STEPS:
             raise files.Damaged(f"it has more than {MAX_STEPS:,} steps")
@@ -393,14 +398,21 @@ def _steps(content: bytes, warnings: list[str]) -> tuple[list[Step], RenderedPag
     return steps, last
 
 
-def _step(index: int, page: RenderedPage, warnings: list[str]) -> Step:
+def _step(
+    index: int, page: RenderedPage, source: files.TrajectorySource, warnings: list[str]
+) -> Step:
     refusal = page.previous if page.previous.startswith(_REFUSALS) else None
     return Step(
         index=index,
         observation=Observation(
             url=files.text(page.url),
             axtree=files.text(page.tree),
-            screenshot=inline_picture(page.picture, f"of step {index + 1}", warnings),
+            screenshot=inline_picture(
+                page.picture,
+                f"of step {index + 1}",
+                warnings,
+                is_needed=source.with_screenshots,
+            ),
             page_error=files.text(refusal),
         ),
         reasoning=files.text("\n".join(filter(None, (one.reasoning for one in page.actions)))),

@@ -37,6 +37,7 @@ from trajudge.trajectories.model import (
     Want,
     accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util.files import DataFolder
 
 KIND = "webvoyager"
@@ -79,7 +80,7 @@ FOLDERS = RunFolders(KIND, f"task<Site>--<n> folders with {_MESSAGES}", _is_task
 detect = FOLDERS.detected
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
+def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield the task folder, or every one directly inside, in the order of their keys.
 
     Raises UserError if there is none.
@@ -87,7 +88,7 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     root, folders = DataFolder(path), FOLDERS.of(path)
     unsorted = (_source(root, folder) for folder in folders)
     sources = sorted(unsorted, key=lambda source: source.key.order)
-    return read_all(sources, _read, want)
+    return read_all(sources, _read, want, needs)
 
 
 def _source(root: DataFolder, folder: Path) -> TrajectorySource:
@@ -176,7 +177,13 @@ def _step(
         index=index,
         observation=Observation(
             axtree=tree_beside(tree, source.data, warnings),
-            screenshot=screenshot(path, source.data, warnings, named=reply.screenshot),
+            screenshot=screenshot(
+                path,
+                source.data,
+                warnings,
+                named=reply.screenshot,
+                is_needed=source.with_screenshots,
+            ),
             page_error=reply.refusal,
         ),
         reasoning=_THOUGHT.sub("", thought).strip() or None,
