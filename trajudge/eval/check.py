@@ -24,11 +24,10 @@ from trajudge.eval.select.rates import (
     DOMINANT,
     RateSums,
     cluster_sums,
-    design_effects,
-    labels_needed,
     lower_limits,
     p_values,
     rate_sums,
+    task_labels_needed,
 )
 from trajudge.eval.settings import CheckConfig, CheckSettings
 from trajudge.stats.intervals import Bools, Ints, defined, differences_by_cluster, rates_by_cluster
@@ -483,9 +482,8 @@ class _Rows:
         """Return True if more than half of the trials are of one task: what they show is largely
         that task's."""
         tasks = self._task[trials] + self._stratum[trials] * (int(self._task.max(initial=0)) + 1)
-        return len(tasks) > 1 and np.unique(tasks, return_counts=True)[1].max() > DOMINANT * len(
-            tasks
-        )
+        runs = np.unique(tasks, return_counts=True)[1]
+        return len(tasks) > 1 and bool(runs.max() > DOMINANT * len(tasks))
 
     def _sums(self, hits: Bools, trials: Bools) -> RateSums:
         table = hits[:, None], trials[:, None]
@@ -519,14 +517,9 @@ class _Rows:
             return TargetResult(metric, target, "holds", above, None)
         if below <= alpha:
             return TargetResult(metric, target, "does not hold", below, None)
-        estimate = float(sums.estimate[0])
-        needed = None
-        if not math.isnan(estimate):
-            needed = labels_needed(target, estimate, alpha=alpha)
-        if needed is not None:
-            needed = math.ceil(needed * float(design_effects(sums)[0]))
-            needed = max(needed - int(trials.sum()), 0)
-        return TargetResult(metric, target, "cannot be told yet", min(above, below), needed)
+        needed = task_labels_needed(sums, 0, target, alpha)
+        more = None if needed is None else max(needed - int(trials.sum()), 0)
+        return TargetResult(metric, target, "cannot be told yet", min(above, below), more)
 
     def warnings(self, judges: Sequence[CheckedJudge]) -> Iterator[str]:
         """Name what the figures do not say, the gravest first."""

@@ -87,6 +87,9 @@ class Defences(Record):
 
 DEFENCES = tuple(Defences.model_fields)
 
+OF_EVERY = (*DEFENCES, REPAIR)
+"""The options that every judge takes."""
+
 OF_PROMPTS = ("datamark", "sandwich", "nonce", "canary")
 
 
@@ -95,7 +98,7 @@ def read_defences(name: str, kind: type[Record], options: Mapping[str, Any]) -> 
     own class ``kind`` has is not one. Raises UserError."""
     own = own_options(kind, options)
     try:
-        given = {k: v for k, v in options.items() if k not in own and k != REPAIR}
+        given = {k: v for k, v in options.items() if k in DEFENCES and k not in own}
         return Defences.model_validate(given)
     except ValidationError as error:
         option, value, why, _ = refused_value(error)
@@ -104,8 +107,7 @@ def read_defences(name: str, kind: type[Record], options: Mapping[str, Any]) -> 
 
 def own_options(kind: type[Record], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options without those that every judge takes."""
-    others = (*DEFENCES, REPAIR)
-    return {k: v for k, v in options.items() if k not in others or k in kind.model_fields}
+    return {k: v for k, v in options.items() if k not in OF_EVERY or k in kind.model_fields}
 
 
 # Tokens that a defence adds to a prompt, which the judge must leave free; nonces also take a share,

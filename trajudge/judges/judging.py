@@ -77,16 +77,19 @@ class ChangedClient(BaseClient):
 
     async def answer(self, call_args: CallArgs) -> Reply:
         """Raise what the other client, or ``check``, raises."""
-        changed = self._change(call_args)
-        reply = await self._ask(
-            changed.messages,
-            stage=changed.stage,
-            rung=changed.rung,
-            model=changed.model,
-            assume=changed.assume,
-            **changed.parameters,
-        )
-        return self._check(call_args, reply)
+        return self._check(call_args, await _sent(self._ask, self._change(call_args)))
+
+
+async def _sent(ask: Model, call: CallArgs) -> Reply:
+    """Make a call with a client that takes its arguments one by one."""
+    return await ask(
+        call.messages,
+        stage=call.stage,
+        rung=call.rung,
+        model=call.model,
+        assume=call.assume,
+        **call.parameters,
+    )
 
 
 REPAIR = "repair"
@@ -115,9 +118,9 @@ class RepairedJudge:
             try:
                 verdict = await self._judge(trajectory, client)
             except ReplyParseError as error:
-                if not left or error.reply.finish != "stop" or not client.has_given(error.reply):
+                is_whole = error.reply.finish == "stop"
+                if not (left and is_whole and await client.correct(error)):
                     raise
-                await client.correct(error)
             else:
                 if client.fault and not verdict.fallback:
                     return verdict.model_copy(update={"fallback": f"asked again: {client.fault}"})
@@ -143,40 +146,30 @@ class _CorrectingClient(BaseClient):
         """Return the known reply to this call, or make it. Raises what the model raises."""
         if self._replies and (known := self._replies.get(_identity(call_args))) is not None:
             return known
-        reply = await self._made(call_args)
+        reply = await _sent(self._ask, call_args)
         self._given.append((call_args, reply))
         if self._replies:
             self._replies[_identity(call_args)] = reply
         return reply
 
-    def has_given(self, reply: Reply) -> bool:
-        return any(given is reply for _, given in self._given)
-
-    async def correct(self, error: ReplyParseError) -> None:
-        """Ask again for the reply that could not be read."""
-        place = next(n for n, (_, given) in enumerate(self._given) if given is error.reply)
-        asked, unread = self._given[place]
+    async def correct(self, error: ReplyParseError) -> bool:
+        """Ask again for the reply that could not be read; False if it came from no call here."""
+        index = next((n for n, (_, given) in enumerate(self._given) if given is error.reply), None)
+        if index is None:
+            return False
+        asked, unread = self._given[index]
         turns = [
             *asked.messages,
             Message(role="assistant", parts=(Text(text=unread.text or "(nothing)"),)),
             Message(role="user", parts=(Text(text=_FAULT.format(fault=str(error).rstrip("."))),)),
         ]
         self.fault = str(error)
-        reply = await self._made(asked._replace(messages=turns, stage=REPAIR))
+        reply = await _sent(self._ask, asked._replace(messages=turns, stage=REPAIR))
         # A further correction follows this one.
-        self._given[place] = (asked._replace(messages=turns), reply)
+        self._given[index] = (asked._replace(messages=turns), reply)
         self._replies = {_identity(call): given for call, given in self._given}
         self._replies[_identity(asked)] = reply
-
-    async def _made(self, call: CallArgs) -> Reply:
-        return await self._ask(
-            call.messages,
-            stage=call.stage,
-            rung=call.rung,
-            model=call.model,
-            assume=call.assume,
-            **call.parameters,
-        )
+        return True
 
 
 def _identity(call: CallArgs) -> str:

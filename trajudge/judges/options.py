@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from trajudge.judges.defences import DEFENCES, own_options
+from trajudge.judges.defences import OF_EVERY, own_options
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_utf8
@@ -29,15 +29,14 @@ def read_json(option: str, path: Path, wanted: str) -> Any:
 
 
 def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Record:
-    """Parse ``options`` into the judge's own class; defences, which every judge takes, are left
-    out.
+    """Parse ``options`` into the judge's own class; those that every judge takes are left out.
 
     Raises UserError for an option that the judge does not take."""
     options = own_options(kind, options)
     for option in options:
         if option not in kind.model_fields:
             takes = ", ".join(kind.model_fields) or "none of its own"
-            every = ", ".join(DEFENCES)
+            every = ", ".join(OF_EVERY)
             raise UserError(
                 f"judge {name}: no option {option!r}; it takes {takes}; every judge takes {every}"
             )

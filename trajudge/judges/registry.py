@@ -214,8 +214,10 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     judge_id = _id(entry, parsed) + on.suffix
     repair = repair_of(name, options or {})
     if entry.composed:
-        with_defences = _with_defended_members(parsed, on.of_prompts)
-        judge = entry.make(_with_repaired_members(with_defences, repair))
+        whole = _with_defended_members(parsed, on.of_prompts)
+        if repair:
+            whole = _with_member_options(whole, {REPAIR: repair}, lambda entry: entry.is_repaired)
+        judge = entry.make(whole)
         return judge_id, defended(judge, on.model_copy(update=dict.fromkeys(OF_PROMPTS)))
     for defence in on.of_prompts:
         if why := unfit(entry, defence):
@@ -258,23 +260,19 @@ def _with_defended_members(options: Any, defences: Mapping[str, Any]) -> Any:
     UserError if there is none."""
     if not defences:
         return options
-    members = tuple(
-        member.model_copy(update={"given": member.given | defences})
-        if find_judge(member.name).needs_model
-        else member
-        for member in options.of.members
-    )
-    if members == options.of.members:
+    if not any(find_judge(member.name).needs_model for member in options.of.members):
         first = next(iter(defences))
         raise UserError(f"{first}: changes prompts, and no member asks a model: leave it out")
-    return options.model_copy(update={"of": options.of.model_copy(update={"members": members})})
+    return _with_member_options(options, defences, lambda entry: entry.needs_model)
 
 
-def _with_repaired_members(options: Any, times: int) -> Any:
-    """Return a composed judge's options with corrective turns for the members that may have any."""
+def _with_member_options(
+    options: Any, given: Mapping[str, Any], takes: Callable[[JudgeEntry], bool]
+) -> Any:
+    """Return a composed judge's options with further ones for the members that take them."""
     members = tuple(
-        member.model_copy(update={"given": member.given | {REPAIR: times}})
-        if times and find_judge(member.name).is_repaired
+        member.model_copy(update={"given": member.given | given})
+        if takes(find_judge(member.name))
         else member
         for member in options.of.members
     )

@@ -42,11 +42,11 @@ from trajudge.eval.select.rates import (
     TaskSums,
     design_effects,
     fixed_sequence,
-    labels_needed,
     lower_limits,
     max_t_level,
     p_values,
     rate_sums,
+    task_labels_needed,
     upper_limits,
 )
 from trajudge.eval.select.scores import judgments_hash
@@ -471,14 +471,8 @@ def _more_labels(
 def _missing(plan: SelectionPlan, part: RateTest, i: int) -> int | None:
     """Count the labels beyond those at hand, were the estimate true: 0 where they are enough, and
     only of too few tasks; None where no number decides."""
-    estimate = float(part.sums.estimate[i])
-    if math.isnan(estimate):
-        return None
-    needed = labels_needed(required_rate(plan.target), estimate, alpha=part.level)
-    if needed is None:
-        return None
-    needed = math.ceil(needed * float(design_effects(part.sums)[i]))
-    return max(needed - int(part.sums.counted[1, i]), 0)
+    needed = task_labels_needed(part.sums, i, required_rate(plan.target), part.level)
+    return None if needed is None else max(needed - int(part.sums.counted[1, i]), 0)
 
 
 def _limit_under_attack(finding: CandidateResult) -> float:

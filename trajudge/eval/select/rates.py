@@ -440,6 +440,14 @@ def labels_needed(
     return int(n[reached.argmax()]) if reached.any() else None
 
 
+def task_labels_needed(rates: RateSums, index: int, target: float, alpha: float) -> int | None:
+    """Find about how many labels in all would show on which side of ``target`` a rate lies, were
+    its estimate true and further tasks like those at hand; None where no number does."""
+    estimate = float(rates.estimate[index])
+    needed = None if math.isnan(estimate) else labels_needed(target, estimate, alpha=alpha)
+    return None if needed is None else math.ceil(needed * float(design_effects(rates)[index]))
+
+
 def _more_hits(hits: Floats, trials: Ints, rate: float) -> Floats:
     """Compute P[Binomial(trials, rate) > hits]."""
     tail = scipy.special.betainc(hits + 1, np.maximum(trials - hits, 1e-9), rate)

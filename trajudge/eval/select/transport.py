@@ -11,8 +11,6 @@ asked for.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -21,10 +19,9 @@ from trajudge.eval.select.decision import Equivalence, Homogeneity, Transport
 from trajudge.eval.select.evidence import SelectionData
 from trajudge.eval.select.plan import Target
 from trajudge.eval.select.rates import (
-    design_effects,
-    labels_needed,
     lower_limits,
     rate_sums,
+    task_labels_needed,
     upper_limits,
 )
 from trajudge.stats.intervals import Bools
@@ -145,5 +142,4 @@ def _to_label(evidence: SelectionData, candidate: int, target: Target, alpha: fl
     rates = rate_sums(evidence.clusters(accepted & evidence.success[:, None], accepted))
     if not rates.trials[0] > 0 or rates.estimate[0] <= target.rate:
         return None
-    n = labels_needed(target.rate, float(rates.estimate[0]), alpha=alpha)
-    return None if n is None else math.ceil(n * float(design_effects(rates)[0]))
+    return task_labels_needed(rates, 0, target.rate, alpha)

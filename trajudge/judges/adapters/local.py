@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +15,7 @@ from secrets import token_hex
 from typing import Any
 
 from trajudge.judges.adapters.http import HttpAdapter
-from trajudge.judges.models import Capability, Price
+from trajudge.judges.models import Price
 from trajudge.util.errors import MissingExtra, UserError
 from trajudge.util.files import UnsafeFile, open_regular
 
@@ -65,24 +64,12 @@ class LocalAdapter(HttpAdapter):
 
     name = "local"
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        timeout: float = 300.0,
-        max_connections: int = 256,
-        dry_run: bool = False,
-        known: Capability | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        """Start the server, once for a file. Raises UserError for a file that is no model, and
-        MissingExtra."""
+    def __init__(self, model: str, **options: Any) -> None:
+        """Start the server, once for a file; ``options`` are the base's, the address aside. Raises
+        UserError for a file that is no model, and MissingExtra."""
         path, _ = local_model(model)
-        options: dict[str, Any] = {"timeout": timeout, "max_connections": max_connections}
-        options |= {"dry_run": dry_run, "known": known, "headers": headers}
         url, self._server_key = _serve(path)
-        super().__init__(model, base_url=url, **options)
+        super().__init__(model, **{**options, "base_url": url})
         self.endpoint = f"local#{_identity(path)}"
 
     def _authenticate(self, model: str, *, own_service: bool, dry_run: bool) -> None:
