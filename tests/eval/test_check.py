@@ -434,3 +434,12 @@ def test_verdicts_of_no_judge_and_tables_without_rows_are_refused(tmp_path: Path
     (tmp_path / "t.csv").write_text("task,verdict,label\n")
     with pytest.raises(tj.UserError, match=r"t\.csv: has column names and no rows"):
         tj.check(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("word", ["inf", "-inf", "nan", "1e999"])
+def test_what_is_no_finite_number_makes_no_column_of_scores(word: str) -> None:
+    rows = singles(6, 2)
+    rows[0]["verdict"] = word
+    checked = tj.check(rows)
+    assert checked.judges[0].rows == len(rows) - 1
+    assert "1 of 21 cells of 'verdict'" in " ".join(checked.warnings)

@@ -41,6 +41,7 @@ from trajudge.util.foreign_table import (
     missing_column,
     parse_columns,
     parse_words,
+    read_number,
     read_rows,
     read_verdict,
 )
@@ -390,7 +391,7 @@ class _Rows:
 
     def _read_scores(self, table: ForeignTable, name: str, cells: Sequence[str]) -> Ints:
         if self._threshold is None:
-            scores = [score for cell in cells if (score := _number(cell)) is not None]
+            scores = [score for cell in cells if (score := read_number(cell)) is not None]
             raise UserError(
                 f"{table.source}: {name!r} holds scores from {min(scores):g} to "
                 f"{max(scores):g}: name the least score that is a yes with --threshold T"
@@ -401,7 +402,7 @@ class _Rows:
     def _numbers(self, table: ForeignTable, name: str) -> list[float | None]:
         """Read a column of numbers; count and name the cells that hold none."""
         cells = table.column(name)
-        numbers = [_number(cell) for cell in cells]
+        numbers = [read_number(cell) for cell in cells]
         reasons = [
             "" if number is not None else ("unreadable" if cell else "empty")
             for number, cell in zip(numbers, cells, strict=True)
@@ -537,8 +538,8 @@ class _Rows:
         if "answer" not in self._columns:
             return None
         cells = self._table.column(self._columns["answer"][0])
-        numeric = all(_number(cell) is not None for cell in cells if cell)
-        numbers = [_number(cell) if numeric else float(len(cell)) for cell in cells]
+        numeric = all(read_number(cell) is not None for cell in cells if cell)
+        numbers = [read_number(cell) if numeric else float(len(cell)) for cell in cells]
         lengths = np.array([np.nan if number is None else number for number in numbers])
         verdicts = np.where(np.isnan(lengths), -1, self._verdicts[name])
         yes, no = lengths[verdicts == 1], np.sort(lengths[verdicts == 0])
@@ -627,14 +628,6 @@ def _one_label(
 def _codes(cells: Sequence[str]) -> Ints:
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(cell, len(numbers)) for cell in cells], dtype=np.int64)
-
-
-def _number(cell: str) -> float | None:
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _finding_sentences(checked: TableCheck) -> Iterator[str]:

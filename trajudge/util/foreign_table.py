@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -328,15 +329,16 @@ def _word(text: str) -> str:
 def holds_scores(cells: Iterable[str]) -> bool:
     """Return True if some cell is a number other than 0 and 1: a score, or a point of a scale, on
     which 1 is no yes."""
-    return any(_word(cell) not in ("0", "1") and _number(cell) is not None for cell in cells)
+    return any(_word(cell) not in ("0", "1") and read_number(cell) is not None for cell in cells)
 
 
-def _number(cell: str) -> float | None:
+def read_number(cell: str) -> float | None:
+    """Read a finite number; None for anything else."""
     try:
         number = float(cell)
     except ValueError:
         return None
-    return number if number == number else None  # noqa: PLR0124 - not nan
+    return number if isfinite(number) else None
 
 
 def parse_words(text: str | None, option: str = "--words") -> Mapping[str, bool]:
@@ -445,7 +447,7 @@ def _guess(cells: Sequence[str], words: Mapping[str, bool] | None) -> str:
     filled = [cell for cell in cells if cell]
     if not filled:
         return "empty"
-    numbers = [number for cell in filled if (number := _number(cell)) is not None]
+    numbers = [number for cell in filled if (number := read_number(cell)) is not None]
     different = list(dict.fromkeys(filled))
     if len(numbers) == len(filled) and holds_scores(different):
         whole = all(number.is_integer() for number in numbers)
