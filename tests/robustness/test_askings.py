@@ -16,6 +16,9 @@ from tests.robustness import models
 from tests.robustness.rates import Rates, Text
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
+from trajudge.eval.runs.plan import judge_options, make_model_handle
+from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.catalogue.askings import DRAWS
@@ -300,3 +303,15 @@ def test_a_dry_run_tells_the_draws_of_one_judge_apart(
         "5 draws at temperature 0",
         "5 draws at temperature 0.7",
     ]
+
+
+def test_members_of_a_panel_are_asked_for_tags_as_well() -> None:
+    """Other wordings ask for tags, so that nothing but the wording is to differ."""
+    config = JudgeConfig(judge="panel", model="gpt-4o", members="simplified,heuristic")
+    calls = CallConfig(base_url="http://127.0.0.1:9/v1", context=9_000)
+    forms = {}
+    for structured in (None, False):
+        asked = config.model_copy(update={"structured": structured})
+        members = judge_options(asked, make_model_handle(asked, calls))["of"]["members"]
+        forms[structured] = members[0]["options"]["structured"]
+    assert forms == {None: True, False: False}

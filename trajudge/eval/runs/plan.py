@@ -226,14 +226,15 @@ def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, A
         return _composed_options(config, model, given)
     if model is None:
         return given
-    options = _model_options(entry, model, "--model", given.get("representation"))
-    if config.structured is not None and "structured" in options:
-        options["structured"] = config.structured
-    return options | given
+    return _model_options(config, entry, model, "--model", given.get("representation")) | given
 
 
 def _model_options(
-    entry: JudgeEntry, model: ModelHandle, option: str, representation: str | None = None
+    config: JudgeConfig,
+    entry: JudgeEntry,
+    model: ModelHandle,
+    option: str,
+    representation: str | None = None,
 ) -> dict[str, Any]:
     """Return the judge's options that follow from its models. Raises UserError for a model that
     lacks what the judge needs."""
@@ -253,7 +254,9 @@ def _model_options(
     options: dict[str, Any] = {
         "max_prompt_tokens": model.max_prompt_tokens,
         "images": model.images,
-        "structured": model.gives_structured_output,
+        "structured": model.gives_structured_output
+        if config.structured is None
+        else config.structured,
         **{role: model.reader(role) for role in entry.models},
     }
     takes = entry.options_class.model_fields
@@ -276,7 +279,7 @@ def _composed_options(
                 "name": name,
                 "model": named,
                 "asks": None if handle is model or handle is None else handle.model,
-                "options": _model_options(entry, handle, "--members") if handle else {},
+                "options": _model_options(config, entry, handle, "--members") if handle else {},
                 "given": its_own,
             }
         )
