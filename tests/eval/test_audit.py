@@ -365,5 +365,6 @@ def test_the_audit_of_the_published_judgments_takes_one_screen(
     assert main([*words, "--out", "audit"]) == 0
     lines = screen_lines()
     assert "(84.0 %, 75.5 to 89.9 by its 95 % interval)" in " ".join(" ".join(lines[:4]).split())
+    assert any(line.startswith("WorkArena++ ") for line in lines)
     assert main([*words, "--out", "audit", "--full"]) == 0
     assert len(capsys.readouterr().out.splitlines()) > 60

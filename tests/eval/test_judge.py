@@ -98,6 +98,18 @@ def test_score_prints_the_same_tables_without_a_call(capsys: pytest.CaptureFixtu
     assert score_main(["run", "--full", "--baselines", "off"]) == 0
     again = capsys.readouterr().out
     assert shown.split("wall time")[0].strip() == again.strip()
+    with LlmServer() as server:  # of a model the baselines that read no page are shown as well
+        assert model(server, "--full", "--out", "asked") == 0
+        requests = server.stats.requests
+        shown = capsys.readouterr().out
+        assert score_main(["asked", "--full", "--baselines", "off"]) == 0
+        assert server.stats.requests == requests
+    again = capsys.readouterr().out
+    lines, more = (
+        {" ".join(line.split()) for line in text.splitlines()} for text in (again, shown)
+    )
+    assert len(lines) > 40
+    assert lines <= more
 
 
 def test_failed_judgments_have_a_status_and_can_be_asked_for_again(

@@ -13,13 +13,12 @@ from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_manifest
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-FEW = ("--limit", "2")
+FEW = ("--limit", "2", "--judge-option", "answer=tags")
 SECRET = "hush-hush-123"
 
 
 def sent(server: LlmServer) -> dict[str, object]:
-    left_out = ("model", "messages", "response_format")
-    return {k: v for k, v in server.seen[-1].payload.items() if k not in left_out}
+    return {k: v for k, v in server.seen[-1].payload.items() if k not in ("model", "messages")}
 
 
 def test_a_reasoning_model_gets_room_and_an_effort_in_manifest_and_key() -> None:

@@ -186,8 +186,9 @@ def test_select_then_accept(two: tj.Run) -> None:
     assert (kept.folder / "accepted.jsonl").is_file()
     assert kept.to_frame()["trajectories"].sum() == 130
     share = f"Accepted {kept.counts['accepted']} of 130 trajectories"
-    assert repr(kept).startswith(f"<AcceptanceResult: {share} (")
-    assert found.chosen.name in repr(kept)
+    finding = " ".join(str(kept).split()).partition(" rejected because ")[0]
+    assert repr(kept) == f"<AcceptanceResult: {finding}; print() shows it>"
+    assert f" with {found.chosen.name};" in finding
     assert share in str(kept).splitlines()[0]
     assert str(kept).endswith("accepted.jsonl, rejected.jsonl, acceptance.json")
     with pytest.raises(tj.UserError, match="--confidence 2: must be less than 1"):

@@ -303,7 +303,10 @@ def test_the_same_command_goes_on_and_writes_the_same_bytes(
         assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes()
     capsys.readouterr()
     assert main([*words, "--perturbation", "ids", "--out", str(outs[0])]) == 2
-    assert "name another folder with --out" in capsys.readouterr().err
+    assert "now ['ids']): name another folder with --out" in capsys.readouterr().err
+    (outs[0] / "robustness.json").unlink()
+    assert main([*words, "--perturbation", "ids", "--out", str(outs[0])]) == 2
+    assert "changed otherwise: name another --out" in capsys.readouterr().err
 
 
 def test_a_dry_run_prices_every_variant_and_what_is_unseen_costs_nothing(

@@ -72,7 +72,8 @@ def test_the_published_table_comes_out_to_three_decimals(
     assert main(["score", *runs, "--question", "process"]) == 0
     screen = capsys.readouterr().out
     one_screen(screen, 100)
-    assert "baselines that never see the page (precision at equal recall)" in on_one_line(screen)
+    no_better = "No better than baselines that never see the page (precision at equal recall)"
+    assert f"{no_better}: outcome:" in on_one_line(screen)
     assert main(["score", *runs, "--baselines", "off", "--json"]) == 0
     faults = {f["judge"]: f for f in json.loads(capsys.readouterr().out)["faults"]}
     published = _published((folder / "tables" / "summary.md").read_text())

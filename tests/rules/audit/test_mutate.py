@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,8 @@ def test_the_published_tasks(
 ) -> None:
     """What is accepted falsely is open in the specifications: the linter names each of them."""
     monkeypatch.chdir(tmp_path)  # a line is as long as the path that it names
+    # On a slow machine lines of progress come, which a terminal takes off its screen again.
+    monkeypatch.setattr("trajudge.util.terminal.PLAIN_EVERY", math.inf)
     report = _report(Path(), "--tasks", str(real_data / "webarena/webarena-verified.json"))
     assert report["false_rejects"]["wrong"] == 0
     assert {name: count for name, (count, _) in _trials(report).items() if count} == {
@@ -183,7 +186,7 @@ def test_the_published_tasks(
         "request: header": 3,
     }
     assert report["false_accepts"]["trials"] > 14_000
-    assert "false accepts: " in " ".join(screen_lines()[:2])
+    assert "false accepts: " in screen_lines()[0]
 
 
 def test_the_finding_and_the_worst_change_stand_first_and_all_changes_behind_full(
