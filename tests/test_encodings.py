@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from benchmarks import agentrewardbench_like as like
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
 from tests.trajectories.loaders.released.answer_lines import answer_line
 from tests.trajectories.loaders.released.toolcall_runs import RUN, written
+from tests.worlds import agentrewardbench_like as like
 from trajudge.annotations import open_annotations
 from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.server.keys import read_keys

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import agentrewardbench_like as like
-from benchmarks.loader_mutations import sample
 from tests.trajectories.loaders import conversations, cua_made, inspect_made, made, made_logs
 from tests.trajectories.loaders.mind2web_submissions import submission as mind2web_v2
+from tests.trajectories.loaders.mutations import sample
+from tests.worlds import agentrewardbench_like as like
 
 
 def _agentrewardbench(root: Path) -> Path:

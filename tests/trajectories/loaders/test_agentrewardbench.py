@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from benchmarks import agentrewardbench_like as like
 from tests.samples import examples
+from tests.worlds import agentrewardbench_like as like
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import FINAL, NO_NEEDS, NOT_READ, Needs

@@ -1,7 +1,6 @@
 """Seeded mutations of every format: loaded, or named with a reason, never a traceback.
 
-The mutations are those of ``benchmarks.loader_mutations``, which runs 200 of them on folders that
-one has; ``TRAJUDGE_MUTATIONS=200`` does so on the folders here.
+``TRAJUDGE_MUTATIONS=200`` makes 200 of them for each format.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.loader_mutations import run
 from tests.trajectories.loaders.mutated_files import MADE
+from tests.trajectories.loaders.mutations import run
 
 COUNT, SECONDS = int(os.environ.get("TRAJUDGE_MUTATIONS", "60")), 10
 

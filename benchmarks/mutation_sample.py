@@ -1,0 +1,248 @@
+"""Do the tests notice a wrong boundary? ``python -m benchmarks.mutation_sample [--seed N]``.
+
+Draws edits of documented code (a comparison, a boundary, a sign, a default, a connective; each in a
+public function, or in a constant of a module) and runs the tests of its room on a copy of the
+checkout with one edit at a time: first those that name the module, then the others. Prints each
+edit, and how many were caught. An edit that changes nothing that anybody could see (an equivalent
+one) counts as missed: look at it before you say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("trajudge", "tests", "eval", "docs", "examples", "benchmarks")
+FILES = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "mkdocs.yml")
+LINKS = ("annotations", "judges", "prompts", "trajectories")
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+}
+MISSED = "MISSED"
+SIGNS: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+"}
+
+
+class Edit(NamedTuple):
+    """Put ``new`` for the characters ``start`` to ``end`` of line ``line`` (from 1) of ``path``."""
+
+    path: Path
+    line: int
+    start: int
+    end: int
+    new: str
+
+    @property
+    def room(self) -> str:
+        return self.path.parts[1]
+
+    def applied(self, text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        line = lines[self.line - 1].encode()
+        changed = line[: self.start] + self.new.encode() + line[self.end :]
+        lines[self.line - 1] = changed.decode()
+        return "".join(lines)
+
+    def shown(self) -> str:
+        """Return the place, and its line before and after."""
+        text = (ROOT / self.path).read_text(encoding="utf-8")
+        both = [one.splitlines()[self.line - 1].strip() for one in (text, self.applied(text))]
+        return f"{self.path}:{self.line}  {both[0]}  ->  {both[1]}"
+
+
+def edits(path: Path) -> Iterator[Edit]:
+    """Yield every edit of a module, its path relative to the checkout."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for node in documented(ast.parse(text)):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            if (new := COMPARISONS.get(type(node.ops[0]))) is not None:
+                yield from _between(path, lines, node.left, node.comparators[0], new)
+        elif isinstance(node, ast.BinOp) and not _is_text(node):
+            if (new := SIGNS.get(type(node.op))) is not None:
+                yield from _between(path, lines, node.left, node.right, new)
+        elif isinstance(node, ast.BoolOp):
+            new = "or" if isinstance(node.op, ast.And) else "and"
+            yield from _between(path, lines, node.values[0], node.values[1], new)
+
+
+def defaults(path: Path) -> Iterator[Edit]:
+    """Yield every edit of a number that a constant or a parameter's default is, or a flag."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    values: list[ast.expr | None] = []
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and not _private(target.id):
+            values.append(getattr(node, "value", None))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _private(node.name):
+            values += [*node.args.defaults, *node.args.kw_defaults]
+        elif isinstance(node, ast.ClassDef) and not _private(node.name):
+            values += [part.value for part in node.body if isinstance(part, ast.AnnAssign)]
+    for value in values:
+        if isinstance(value, ast.Constant) and value.end_col_offset is not None:
+            if isinstance(value.value, bool):
+                new = str(not value.value)
+            elif isinstance(value.value, int | float):
+                new = repr(value.value + 1 if isinstance(value.value, int) else value.value * 1.1)
+            else:
+                continue
+            yield Edit(path, value.lineno, value.col_offset, value.end_col_offset, new)
+
+
+def documented(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes of public functions and methods that have a docstring."""
+    waiting: list[ast.AST] = [*tree.body]
+    for node in waiting:
+        if isinstance(node, ast.ClassDef) and not _private(node.name):
+            waiting += node.body
+            continue
+        function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if function and not _private(node.name) and ast.get_docstring(node):
+            yield from ast.walk(node)
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_")
+
+
+def _is_text(node: ast.BinOp) -> bool:
+    sides = (node.left, node.right)
+    return any(
+        isinstance(side, ast.JoinedStr | ast.List | ast.Tuple)
+        or (isinstance(side, ast.Constant) and isinstance(side.value, str))
+        for side in sides
+    )
+
+
+def _between(
+    path: Path, lines: list[str], left: ast.expr, right: ast.expr, new: str
+) -> Iterator[Edit]:
+    """Replace the operator between two operands of one line."""
+    if left.end_lineno != right.lineno or left.end_col_offset is None:
+        return
+    start, end = left.end_col_offset, right.col_offset
+    between = lines[right.lineno - 1].encode()[start:end].decode()
+    operator = between.strip(" ()")
+    if operator and between.count(operator) == 1:
+        changed = between.replace(operator, new)
+        yield Edit(path, right.lineno, start, end, changed)
+
+
+def draw(count: int, rng: np.random.Generator) -> list[Edit]:
+    """Draw edits without replacement; every room has its share by the number of its places."""
+    found = [
+        edit
+        for path in sorted((ROOT / "trajudge").rglob("*.py"))
+        for make in (edits, defaults)
+        for edit in make(path.relative_to(ROOT))
+    ]
+    return [found[number] for number in rng.choice(len(found), count, replace=False)]
+
+
+def tests_of(edit: Edit, root: Path) -> list[list[str]]:
+    """Return the tests to run: those that name the module, then all of the room."""
+    room = root / "tests" / edit.room
+    if not room.is_dir():
+        room = root / "tests"
+    module = edit.path.with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    package, _, name = module.rpartition(".")
+    naming = [
+        str(path.relative_to(root))
+        for path in sorted((root / "tests").rglob("test_*.py"))
+        if module in (text := path.read_text(encoding="utf-8"))
+        or f"from {package} import {name}" in text
+    ]
+    return [part for part in (naming, [str(room.relative_to(root))]) if part]
+
+
+def outcome(edit: Edit, root: Path, workers: int, seconds: float) -> str:
+    """Run the tests on the copy with the edit: "caught", "MISSED", or "no end" after ``seconds``
+    (which counts as caught: an edit that never ends is noticed)."""
+    path = root / edit.path
+    before = path.read_text(encoding="utf-8")
+    path.write_text(edit.applied(before), encoding="utf-8")
+    try:
+        for tests in tests_of(edit, root):
+            if word := _failure(tests, root, workers, seconds):
+                return word
+        return MISSED
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def _failure(tests: list[str], root: Path, workers: int, seconds: float) -> str:
+    words = ["-x", "-q", "-m", "not slow", "-n", str(workers), "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return "" if process.wait(timeout=seconds) in (0, 5) else "caught"
+    except subprocess.TimeoutExpired:
+        return "no end"
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def copy(root: Path) -> None:
+    """Copy what the tests need of the checkout."""
+    leave_out = shutil.ignore_patterns("__pycache__")
+    for name in COPIED:
+        shutil.copytree(ROOT / name, root / name, ignore=leave_out)
+    for name in FILES:
+        shutil.copyfile(ROOT / name, root / name)
+    for name in LINKS:
+        (root / name).symlink_to(Path("trajudge") / name)
+
+
+def main() -> int:
+    """Print every edit and whether it was caught; the exit code is 1 below nine of ten."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--edits", type=int, default=40, metavar="N")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1800, help="at most, for one edit's tests")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="go on after the first N")
+    parser.add_argument("--list", action="store_true", help="print the edits alone")
+    options = parser.parse_args()
+    drawn = draw(options.edits, np.random.default_rng(options.seed))[options.skip :]
+    found = 0
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        if not options.list:
+            copy(root)
+        for edit in drawn:
+            word = "" if options.list else outcome(edit, root, options.workers, options.seconds)
+            found += word != MISSED
+            print(f"{word:8}{edit.shown()}", flush=True)
+    if not options.list:
+        print(f"{found} of {len(drawn)} edits caught")
+    return 0 if options.list or found >= 0.9 * len(drawn) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
