@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -36,6 +37,7 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.NotEq: "==",
 }
 MISSED = "MISSED"
+TESTED_BY = {"stats": "eval", "util": "trajectories"}
 SIGNS: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+"}
 
 
@@ -86,12 +88,13 @@ def defaults(path: Path) -> Iterator[Edit]:
     """Yield every edit of a number that a constant or a parameter's default is, or a flag."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     values: list[ast.expr | None] = []
-    for node in tree.body:
+    for part in tree.body:
+        node: ast.AST = part
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and not _private(target.id):
             values.append(getattr(node, "value", None))
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _private(node.name):
+        if _is_function(node) and not _private(node.name):
             values += [*node.args.defaults, *node.args.kw_defaults]
         elif isinstance(node, ast.ClassDef) and not _private(node.name):
             values += [part.value for part in node.body if isinstance(part, ast.AnnAssign)]
@@ -112,10 +115,12 @@ def documented(tree: ast.Module) -> Iterator[ast.AST]:
     for node in waiting:
         if isinstance(node, ast.ClassDef) and not _private(node.name):
             waiting += node.body
-            continue
-        function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if function and not _private(node.name) and ast.get_docstring(node):
+        elif _is_function(node) and not _private(node.name) and ast.get_docstring(node):
             yield from ast.walk(node)
+
+
+def _is_function(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _private(name: str) -> bool:
@@ -158,9 +163,7 @@ def draw(count: int, rng: np.random.Generator) -> list[Edit]:
 
 def tests_of(edit: Edit, root: Path) -> list[list[str]]:
     """Return the tests to run: those that name the module, then all of the room."""
-    room = root / "tests" / edit.room
-    if not room.is_dir():
-        room = root / "tests"
+    room = root / "tests" / TESTED_BY.get(edit.room, edit.room)
     module = edit.path.with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
     package, _, name = module.rpartition(".")
     naming = [
@@ -174,38 +177,48 @@ def tests_of(edit: Edit, root: Path) -> list[list[str]]:
 
 def outcome(edit: Edit, root: Path, workers: int, seconds: float) -> str:
     """Run the tests on the copy with the edit: "caught", "MISSED", or "no end" after ``seconds``
-    (which counts as caught: an edit that never ends is noticed)."""
-    path = root / edit.path
-    before = path.read_text(encoding="utf-8")
-    path.write_text(edit.applied(before), encoding="utf-8")
-    try:
-        for tests in tests_of(edit, root):
-            if word := _failure(tests, root, workers, seconds):
-                return word
-        return MISSED
-    finally:
-        path.write_text(before, encoding="utf-8")
+    (which counts as caught: an edit that never ends is noticed). A test that fails without the
+    edit as well does not count."""
+    text = (root / edit.path).read_text(encoding="utf-8")
+    for tests in tests_of(edit, root):
+        _write(root / edit.path, edit.applied(text))
+        try:
+            failing = _failing(tests, root, workers, seconds)
+        except subprocess.TimeoutExpired:
+            return "no end"
+        finally:
+            _write(root / edit.path, text)
+        if failing and not _failing(failing, root, 0, seconds):
+            return "caught"
+    return MISSED
 
 
-def _failure(tests: list[str], root: Path, workers: int, seconds: float) -> str:
-    words = ["-x", "-q", "-m", "not slow", "-n", str(workers), "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *words],
+def _write(path: Path, text: str) -> None:
+    """Write a module; bytecode is kept by size and second, so that each version has its own."""
+    later = path.stat().st_mtime + 2
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, (later, later))
+
+
+def _failing(tests: list[str], root: Path, workers: int, seconds: float) -> list[str]:
+    """Return the test files that have a failure, the first ones alone. Raises TimeoutExpired."""
+    options = ["-x", "-q", "--tb=no", "-rfE", "-m", "not slow", "-p", "no:cacheprovider"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *options, "-n", str(workers), *tests],
         cwd=root,
-        env=environment,
-        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        text=True,
         start_new_session=True,
-    )
-    try:
-        return "" if process.wait(timeout=seconds) in (0, 5) else "caught"
-    except subprocess.TimeoutExpired:
-        return "no end"
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    ) as process:
+        try:
+            shown, _ = process.communicate(timeout=seconds)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    files = re.findall(r"^(?:FAILED|ERROR) (tests/[\w/]+\.py)", shown, re.MULTILINE)
+    return list(dict.fromkeys(files))
 
 
 def copy(root: Path) -> None:
