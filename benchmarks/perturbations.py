@@ -16,13 +16,11 @@ from time import perf_counter
 
 from trajudge.environments.model.config import Config
 from trajudge.environments.recheck.rechecking import labels_again
-from trajudge.robustness.apply import apply
-from trajudge.robustness.attacked import state_of
+from trajudge.robustness.apply import apply, problems
 from trajudge.robustness.catalogue import catalogue
-from trajudge.robustness.facts import FACTS, read_by_key
 from trajudge.robustness.model import NotApplicable, truth_after
-from trajudge.robustness.sources import subjects
-from trajudge.robustness.validity import problems
+from trajudge.robustness.perturb import state_of
+from trajudge.robustness.subjects import FACTS, read_by_key, subjects
 
 
 def main() -> int:
