@@ -22,19 +22,22 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from trajudge.robustness.apply import apply
-from trajudge.robustness.catalogue import chosen
-from trajudge.robustness.measures.differences import RateDifference
-from trajudge.robustness.measures.operating_points import operating_points
-from trajudge.robustness.measures.overall import overall_rates, undetectable
-from trajudge.robustness.measures.pairs import IDENTITY, PerturbedPairs
-from trajudge.robustness.measures.rates import RobustnessRate, all_rates, rates_of
-from trajudge.robustness.measures.report import THREATS
-from trajudge.robustness.measures.worst_case import worst_case
+from trajudge.robustness.apply import apply, problems
+from trajudge.robustness.catalogue import chosen, core_suite
 from trajudge.robustness.model import NotApplicable, Relation
-from trajudge.robustness.sources import subjects
-from trajudge.robustness.suite import CORE
-from trajudge.robustness.validity import problems
+from trajudge.robustness.pairs import IDENTITY, PerturbedPairs
+from trajudge.robustness.rates import (
+    RateDifference,
+    RobustnessRate,
+    all_rates,
+    operating_points,
+    overall_rates,
+    rates_of,
+    undetectable,
+    worst_case,
+)
+from trajudge.robustness.report import THREATS
+from trajudge.robustness.subjects import subjects
 from trajudge.trajectories.model import TrajectoryKey
 
 Floats = NDArray[np.float64]
@@ -204,7 +207,7 @@ def expanding(runs: int) -> tuple[int, float, float]:
     """Apply and check 40 perturbations without pictures; return how many variants, the seconds, and
     the median milliseconds of one."""
     known = subjects("sample")
-    perturbations = [one for one in chosen(CORE) if "pixels" not in one.name][:40]
+    perturbations = [one for one in chosen(core_suite()) if "pixels" not in one.name][:40]
     sources = (known.trajectories * (runs // len(known.trajectories) + 1))[:runs]
     took = []
     began = perf_counter()

@@ -297,8 +297,8 @@ OPENERS = {
     "judges/engine/budget.py": "appends",
     "judges/engine/cache.py": "SQLite, after check_regular, and locks next to it",
     "prompts/render.py": "files of this package, through importlib",
-    "robustness/changing/payloads.py": "files of this package, through importlib",
-    "robustness/measures/obedience.py": "files of this package, through importlib",
+    "robustness/families/__init__.py": "files of this package, through importlib",
+    "robustness/rates.py": "files of this package, through importlib",
     "rules/verified/state.py": "SQLite, after check_regular",
     "util/commands.py": "/dev/null",
 }

@@ -34,9 +34,9 @@ from trajudge.judges.registry import make_judge
 from trajudge.judges.telemetry import read_model
 from trajudge.proxy.plans.plan import read_plan
 from trajudge.rewards.serve import read_token
-from trajudge.robustness.drift.canaries import read_canaries
-from trajudge.robustness.facts import read_by_key
-from trajudge.robustness.measures.report import read_variants
+from trajudge.robustness.drift import read_canaries
+from trajudge.robustness.perturb import read_variants
+from trajudge.robustness.subjects import read_by_key
 from trajudge.rules.audit.suites import open_tasks
 from trajudge.rules.har import read_recording
 from trajudge.rules.webarena.files import load_runs
