@@ -16,8 +16,8 @@ from tests.trajectories.loaders.released.answer_lines import answer_line
 from tests.trajectories.loaders.released.toolcall_runs import RUN, written
 from tests.worlds import agentrewardbench_like as like
 from trajudge.annotations import open_annotations
-from trajudge.app.labelling.audit import read_rule_texts
-from trajudge.app.server.keys import read_keys
+from trajudge.app.audit_pages import read_rule_texts
+from trajudge.app.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
 from trajudge.eval.accept.accept import read_held_out
