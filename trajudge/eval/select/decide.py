@@ -291,11 +291,13 @@ class RateTest:
 
 @dataclass(frozen=True, eq=False)
 class CandidateTests:
-    """``target`` is the rate under test, ``by_benchmark`` the same on each; ``labelled`` (L,)
+    """``target`` is the rate under test, ``by_benchmark`` the same on each, and ``interval`` has
+    its two-sided 95 % limits, low and high (2, L), as scores have them; ``labelled`` (L,)
     counts what a candidate judged there. ``overall`` and ``everywhere`` are who passes, after
     correction; ``testable`` who could have, whatever the labels say."""
 
     target: RateTest
+    interval: Floats
     precision: RateTest
     recall: RateTest
     by_benchmark: dict[str, RateTest]
@@ -355,6 +357,7 @@ def measure_candidates(plan: SelectionPlan, evidence: SelectionData) -> Candidat
     is_precision = plan.target.kind == "precision"
     return CandidateTests(
         target=target,
+        interval=_interval(clusters),
         precision=target
         if is_precision
         else _measured(evidence.clusters(kept, evidence.accepted), alpha),
@@ -373,15 +376,17 @@ def _tested(sums: RateSums, limit: float, level: float) -> RateTest:
 
 
 def _measured(clusters: TaskSums, level: float) -> RateTest:
-    """Compute rates that no target bounds, with one-sided limits of the intervals that every other
-    table has (``clustered_rates``); no p-values."""
+    """Compute rates that no target bounds, with one-sided limits; no p-values."""
+    low, high = _interval(clusters, 1 - 2 * level)
+    return RateTest(rate_sums(clusters), np.full(len(low), np.nan), low, high, level)
+
+
+def _interval(clusters: TaskSums, confidence: float = 0.95) -> Floats:
+    """Compute the two-sided limits (2, L) that every other table has (``clustered_rates``)."""
     hits, trials = np.split(clusters.sums.T, 2)
     squares = None if clusters.squares is None else clusters.squares.T
-    interval = clustered_rates(
-        hits, trials, clusters.stratum_sizes, 1 - 2 * level, squares
-    ).interval
-    nothing = np.full(len(hits), np.nan)
-    return RateTest(rate_sums(clusters), nothing, interval.low, interval.high, level)
+    rates = clustered_rates(hits, trials, clusters.stratum_sizes, confidence, squares)
+    return np.stack([rates.interval.low, rates.interval.high])
 
 
 def _finding(
@@ -406,6 +411,7 @@ def _finding(
         default=None,
     )
     verdict = _verdict(plan, tested, i)
+    low, high = tested.interval[:, i].tolist()
     precision = tested.precision.rate(i)
     return CandidateResult(
         family=family.name,
@@ -425,6 +431,8 @@ def _finding(
         untested=tuple(part.benchmark for part in by_benchmark if not part.rate.trials),
         design_effect=float(design_effects(tested.target.sums)[i]),
         more_labels=_more_labels(plan, tested, i, verdict),
+        tasks=int(tested.target.sums.tasks[i]),
+        interval=None if math.isnan(low) else (low, high),
         price=evidence.prices[i],
         **_yields(plan.prices, evidence.prices[i], share, precision),
     )

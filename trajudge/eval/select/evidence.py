@@ -41,7 +41,7 @@ from trajudge.eval.sources import (
 )
 from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.run_folder import MANIFEST, read_labels, read_manifest
+from trajudge.eval.store.run_folder import read_labels, read_manifest
 from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import Bools, Floats, Ints, unequal
@@ -69,7 +69,7 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     """Read the judgments, and how their judges were configured. Raises UserError if there is
     none, and for a run that is given twice."""
     refuse_repeated(runs)
-    made_with = [read_manifest(run) if (run / MANIFEST).is_file() else {} for run in runs]
+    made_with = [read_manifest(run) for run in runs]
     manifests: list[dict[str, Any] | None] = [*made_with]
     sources = [_held_out(run, manifest) for run, manifest in zip(runs, made_with, strict=True)]
     if published is not None:
