@@ -168,8 +168,7 @@ def rates_of(
     won = fooled & (pairs.perturbed == 1)
     against = _twin(pairs, by_name.get(twin or ""), fooled)
     after = _truth_after(pairs)
-    changed = both & ~np.isnan(after) & ~np.isnan(pairs.truth)
-    changed &= pairs.relation in (Relation.FALSE, Relation.TRUE)
+    changed = both & _is_changed(pairs, after)
     right, follows = pairs.truth == pairs.clean, pairs.perturbed == after
     net = rate_difference(np.where(fooled, won, np.nan), against, pairs.cluster)
     return PerturbationRates(
@@ -245,6 +244,11 @@ def _truth_after(pairs: PerturbedPairs) -> Floats:
     known = [None if np.isnan(truth) else bool(truth) for truth in pairs.truth]
     after = [truth_after(pairs.relation, truth) for truth in known]
     return np.array([np.nan if truth is None else float(truth) for truth in after])
+
+
+def _is_changed(pairs: PerturbedPairs, after: Floats) -> NDArray[np.bool_]:
+    """Return where the truth is known before and after the perturbation, and another one."""
+    return ~np.isnan(pairs.truth) & ~np.isnan(after) & (pairs.truth != after)
 
 
 class OverallRates(NamedTuple):
@@ -345,10 +349,8 @@ def _consistency(everything: Sequence[PerturbedPairs]) -> RobustnessRate:
 def _pair_accuracy(everything: Sequence[PerturbedPairs]) -> RobustnessRate:
     columns = []
     for one in everything:
-        if one.relation not in (Relation.FALSE, Relation.TRUE):
-            continue
-        asked = ~np.isnan(one.clean) & ~np.isnan(one.perturbed) & ~np.isnan(one.truth)
-        after = float(one.relation is Relation.TRUE)
+        after = _truth_after(one)
+        asked = ~np.isnan(one.clean) & ~np.isnan(one.perturbed) & _is_changed(one, after)
         columns.append((asked, (one.clean == one.truth) & (one.perturbed == after), one.cluster))
     if not columns:
         return NO_RATE
