@@ -30,8 +30,8 @@ from trajudge.eval.store.published import read_published_folder
 from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.judges.registry import make_judge, needs_of
+from trajudge.rewards.reward import shaped
 from trajudge.rewards.settings import RewardShaping
-from trajudge.rewards.shaping import shaped
 from trajudge.stats.calibration import FittedMap, closer_sigmoid, fit_calibration
 from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import Trajectory
