@@ -16,7 +16,7 @@ from scipy.stats import beta
 
 from tests.worlds.rewards import audits_until_stop, canaries_until_stop, runs_until_sign
 from trajudge.rewards.settings import WatchConfig
-from trajudge.rewards.watch.monitor import RewardMonitor
+from trajudge.rewards.watch import RewardMonitor
 
 
 def main() -> int:

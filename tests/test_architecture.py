@@ -205,7 +205,7 @@ FOUND_BY_FOLDER = {
     "annotations/sources/__init__.py": "trajudge.annotations.sources.",
     # Users' programs name them.
     "environments/__init__.py": "trajudge.environments.gym",
-    "rewards/__init__.py": "trajudge.rewards.trainers.",
+    "rewards/__init__.py": "trajudge.rewards.trainers",
 }
 
 

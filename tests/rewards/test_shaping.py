@@ -14,10 +14,8 @@ from tests.eval.cases import failed, key, label, observe, said
 from trajudge.eval.analysis.calibration import calibrate
 from trajudge.eval.select.binding import JudgeConfiguration
 from trajudge.judges.model import Status
-from trajudge.rewards.function import RewardFunction
-from trajudge.rewards.reward import Reward
+from trajudge.rewards.reward import Reward, RewardFunction, neutral_share, shaped
 from trajudge.rewards.settings import RewardForm, RewardShaping
-from trajudge.rewards.shaping import neutral_share, shaped
 from trajudge.stats.calibration import FittedMap
 
 VERDICTS = FittedMap("verdict", (0.0, 1.0), (0.2, 0.7))

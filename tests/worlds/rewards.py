@@ -6,7 +6,7 @@ import numpy as np
 
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.settings import WatchConfig
-from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
+from trajudge.rewards.watch import RewardMonitor, WatchState
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
 CANARIES = 100

@@ -15,9 +15,7 @@ from tests.worlds.rewards import audits_until_stop, canaries_until_stop, reward
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig, WatchConfig
-from trajudge.rewards.watch.journal import WatchJournal
-from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
-from trajudge.rewards.watch.watched import run_name
+from trajudge.rewards.watch import RewardMonitor, WatchJournal, WatchState, run_name
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 from trajudge.util.errors import UserError
