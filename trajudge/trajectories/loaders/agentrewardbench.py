@@ -34,7 +34,7 @@ from trajudge.trajectories.hub import (
     prefetch,
 )
 from trajudge.trajectories.images import is_image_file
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._run import Values
 from trajudge.trajectories.loaders.browsergym import read_summary
 from trajudge.trajectories.model import (
     ImageRef,
