@@ -243,15 +243,16 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the edits alone")
     options = parser.parse_args()
     drawn = draw(options.edits, np.random.default_rng(options.seed))[options.skip :]
+    lines = [edit.shown() for edit in drawn]  # the checkout may change meanwhile, the copy does not
     found = 0
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         if not options.list:
             copy(root)
-        for edit in drawn:
+        for edit, line in zip(drawn, lines, strict=True):
             word = "" if options.list else outcome(edit, root, options.workers, options.seconds)
             found += word != MISSED
-            print(f"{word:8}{edit.shown()}", flush=True)
+            print(f"{word:8}{line}", flush=True)
     if not options.list:
         print(f"{found} of {len(drawn)} edits caught")
     return 0 if options.list or found >= 0.9 * len(drawn) else 1
