@@ -1,15 +1,10 @@
-"""``python -m benchmarks.loader_mutations``: what damaged and hostile files do to a loader.
-
-Every run copies a small folder of a format, does one thing to one of its files (cut, flipped
-bytes, another type, endless nesting, a pipe, a link out, 10 GB of nothing, ...) and loads the
-folder. Every trajectory must come out loaded, or named with a reason. Printed are, for each format,
-how many were, the slowest load, and how much the process grew over all of them (Linux only).
-``--data`` adds real folders, one a subfolder of the name of its kind.
+"""What damaged and hostile files do to a loader: one thing is done to one file of a small folder
+of a format (cut, flipped bytes, another type, endless nesting, a pipe, a link out, 10 GB of
+nothing, ...), and the folder is loaded.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -17,19 +12,14 @@ import shutil
 import time
 import zipfile
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.load import _peak_mb
-from trajudge.trajectories import store
 from trajudge.trajectories.loaders import loader
 from trajudge.trajectories.loaders._files import open_archive
 from trajudge.trajectories.model import Trajectory, Unreadable
-from trajudge.trajectories.sample import sample_path
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder
 
@@ -243,37 +233,3 @@ STRUCTURES: dict[str, Callable[..., None]] = {
     "a name too many": _add,
     "a name twice": _twice,
 }
-
-
-def sample(folder: Path, count: int = 3) -> Path:
-    """The first trajectories of the bundled sample in our own format."""
-    read = (item for item in store.read(sample_path()) if isinstance(item, Trajectory))
-    store.write(folder, islice(read, count))
-    return folder
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folders of real data, named by their kinds")
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    with TemporaryDirectory() as place:
-        bases = {"trajudge": sample(Path(place) / "trajudge")}
-        if options.data:
-            bases |= {path.name: path for path in sorted(options.data.iterdir())}
-        for kind, base in bases.items():
-            rng, before = np.random.default_rng(options.seed), _peak_mb()
-            done = [run(kind, base, Path(place) / "work", rng) for _ in range(options.count)]
-            slowest = max(done, key=lambda outcome: outcome.seconds)
-            refused = sum(bool(outcome.refused) for outcome in done)
-            print(
-                f"{kind}: {len(done)} mutations, {sum(o.loaded > 0 for o in done)} with something "
-                f"loaded, {sum(o.unreadable > 0 for o in done)} with something named, {refused} "
-                f"refused in one sentence; slowest {slowest.seconds:.2f} s ({slowest.mutation}); "
-                f"{_peak_mb() - before:.0f} MB more"
-            )
-
-
-if __name__ == "__main__":
-    main()
