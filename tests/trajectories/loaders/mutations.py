@@ -1,8 +1,6 @@
-"""Damage files as disks, networks and attackers do, and load the folder that holds them.
-
-Every run copies a small folder of a format, does one thing to one of its files (cut, flipped
-bytes, another type, endless nesting, a pipe, a link out, 10 GB of nothing, ...) and loads the
-folder. Every trajectory must come out loaded, or named with a reason.
+"""What damaged and hostile files do to a loader: one thing is done to one file of a small folder
+of a format (cut, flipped bytes, another type, endless nesting, a pipe, a link out, 10 GB of
+nothing, ...), and the folder is loaded.
 """
 
 from __future__ import annotations
@@ -14,17 +12,14 @@ import shutil
 import time
 import zipfile
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajudge.trajectories import store
 from trajudge.trajectories.loaders import loader
 from trajudge.trajectories.loaders._files import open_archive
 from trajudge.trajectories.model import Trajectory, Unreadable
-from trajudge.trajectories.sample import sample_path
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder
 
@@ -238,10 +233,3 @@ STRUCTURES: dict[str, Callable[..., None]] = {
     "a name too many": _add,
     "a name twice": _twice,
 }
-
-
-def sample(folder: Path, count: int = 3) -> Path:
-    """The first trajectories of the bundled sample in our own format."""
-    read = (item for item in store.read(sample_path()) if isinstance(item, Trajectory))
-    store.write(folder, islice(read, count))
-    return folder

@@ -327,16 +327,19 @@ def read_all(
     """Yield every wanted trajectory, one at a time; one that cannot be read becomes Unreadable.
     None from ``read`` leaves the trajectory out."""
     for source in sources:
-        if not want(source.key):
-            continue
-        trajectory: Trajectory | Unreadable | None
-        try:
-            trajectory = read(Run(source, needs))
-        # ValueError covers Damaged, BadPickle and pydantic's refusal of a value of the wrong type.
-        except (ValueError, OSError, RecursionError) as error:
-            trajectory = Unreadable(readable(str(source.path)), reason(error), source.key)
-        if trajectory is not None:
-            yield trajectory
+        if want(source.key) and (item := read_one(source, read, needs)) is not None:
+            yield item
+
+
+def read_one(
+    source: Source, read: Callable[[Run], Trajectory | None], needs: Needs
+) -> Trajectory | Unreadable | None:
+    """Read one trajectory, as ``read_all`` does."""
+    try:
+        return read(Run(source, needs))
+    # ValueError covers Damaged, BadPickle and pydantic's refusal of a value of the wrong type.
+    except (ValueError, OSError, RecursionError) as error:
+        return Unreadable(readable(str(source.path)), reason(error), source.key)
 
 
 def by_key(sources: Iterable[Source]) -> list[Source]:
