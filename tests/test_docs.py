@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -206,6 +207,14 @@ def test_the_tutorial_works_as_it_is_written(monkeypatch: pytest.MonkeyPatch) ->
             ).stdout
     assert compared == 7
     assert pq.read_metadata("training/trl-messages/train.parquet").num_rows == 128
+
+
+def test_every_extra_is_on_the_page_of_the_installation() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`.*?) \|", page, flags=re.M)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(project["optional-dependencies"])
 
 
 def test_the_notebooks_are_committed_without_outputs_and_the_first_is_short() -> None:

@@ -43,7 +43,6 @@ from trajudge.eval.select.rates import (
     design_effects,
     fixed_sequence,
     lower_limits,
-    max_t_level,
     p_values,
     rate_sums,
     task_labels_needed,
@@ -318,11 +317,7 @@ def measure_candidates(plan: SelectionPlan, evidence: SelectionData) -> Candidat
     alpha, limit = 1 - plan.confidence, required_rate(plan.target)
     clusters = evidence.clusters(*hits_and_trials(evidence, plan.target))
     sums = rate_sums(clusters)
-    level = level_there = alpha / len(plan.families)
-    if plan.correction == "max-t":
-        # One bootstrap answers for the overall rate alone; the benchmarks take Bonferroni's level.
-        rng = np.random.default_rng(plan.seed)
-        level, level_there = max_t_level(clusters, sums, limit, alpha, rng), alpha / sums.hits.size
+    level = alpha / len(plan.families)
     target = _tested(sums, limit, level)
     # One task that holds most of what is accepted shows little of others.
     several = np.array(
@@ -338,7 +333,7 @@ def measure_candidates(plan: SelectionPlan, evidence: SelectionData) -> Candidat
     for name in evidence.benchmarks:
         part = evidence.within(evidence.benchmark == name)
         sums_there = rate_sums(part.clusters(*hits_and_trials(part, plan.target)))
-        by_benchmark[name] = _tested(sums_there, limit, level_there)
+        by_benchmark[name] = _tested(sums_there, limit, level)
         labelled[name] = part.judged.sum(axis=0)
         here = labelled[name] > 0
         able |= here
@@ -346,12 +341,7 @@ def measure_candidates(plan: SelectionPlan, evidence: SelectionData) -> Candidat
         # (intersection-union, Berger 1982).
         worst = np.where(here, np.maximum(worst, by_benchmark[name].p), worst)
         best = np.where(here, np.maximum(best, p_values(sums_there.all_hits, limit)), best)
-    able &= best <= level_there
-    if plan.correction == "max-t":
-        overall, everywhere = p <= level, able & (worst <= level_there)
-    else:
-        overall = fixed_sequence(p, plan.groups, testable, alpha)
-        everywhere = fixed_sequence(worst, plan.groups, able, alpha)
+    able &= best <= level
     success = evidence.success[:, None]
     kept = evidence.accepted & success
     is_precision = plan.target.kind == "precision"
@@ -364,8 +354,8 @@ def measure_candidates(plan: SelectionPlan, evidence: SelectionData) -> Candidat
         recall=_measured(evidence.clusters(kept, evidence.judged & success), alpha),
         by_benchmark=by_benchmark,
         labelled=labelled,
-        overall=overall,
-        everywhere=everywhere,
+        overall=fixed_sequence(p, plan.groups, testable, alpha),
+        everywhere=fixed_sequence(worst, plan.groups, able, alpha),
         testable=testable,
     )
 

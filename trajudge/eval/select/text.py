@@ -34,10 +34,6 @@ TEXT_FILE = "decision.txt"
 TEXT_WIDTH = 110
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
-_CORRECTIONS = {
-    "fixed-sequence": "fixed-sequence Learn-then-Test",
-    "max-t": "a max-T bootstrap of whole tasks",
-}
 _OPEN = ("undecided", "too few")
 _NAMED = 4  # candidates in a sentence
 _HEAD = (
@@ -408,7 +404,7 @@ def _target(plan: SelectionPlan) -> str:
 def _assurance(plan: SelectionPlan) -> str:
     return (
         f"with {_level(plan.confidence)} % confidence, corrected for {counted(plan)} "
-        f"({_CORRECTIONS[plan.correction]})"
+        "(fixed-sequence Learn-then-Test)"
     )
 
 
