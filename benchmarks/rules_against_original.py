@@ -29,10 +29,8 @@ import msgspec
 from msgspec import UNSET
 
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.webarena.evaluator import WebArenaEvaluator
-from trajudge.rules.webarena.files import load_tasks
-from trajudge.rules.webarena.matching import alternatives, options_of
-from trajudge.rules.webarena.model import Task, Trace
+from trajudge.rules.webarena.evaluator import WebArenaEvaluator, alternatives, options_of
+from trajudge.rules.webarena.tasks import Task, Trace, load_tasks
 
 SITES = {
     "__SHOPPING__": "http://shop.example:7770",

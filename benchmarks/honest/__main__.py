@@ -28,9 +28,9 @@ from benchmarks.honest.package import WrittenRun, accepted_by_package
 from benchmarks.honest.sessions import VARIANTS, Demo, demo_of, session, wrong_sessions
 from trajudge.rules.audit.verified import findings
 from trajudge.rules.values import Mode
-from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import load_trace
+from trajudge.rules.verified.tasks import Task, load_tasks
 
 # The findings of the linter that say that no honest run passes.
 _IMPOSSIBLE = {"unsatisfiable", "unwritten", "other_target"}

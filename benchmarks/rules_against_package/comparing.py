@@ -18,7 +18,7 @@ from benchmarks.rules_against_package.reduction import reduced
 from benchmarks.rules_against_package.runs import Runs
 from benchmarks.rules_against_package.values import draw_pair
 from trajudge.rules.verified.answers import kind_of
-from trajudge.rules.verified.dataset import load_tasks
+from trajudge.rules.verified.tasks import load_tasks
 
 Case = dict[str, Any]
 Reply = dict[str, Any]
