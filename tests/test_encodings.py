@@ -39,7 +39,7 @@ from trajudge.robustness.perturb import read_variants
 from trajudge.robustness.subjects import read_by_key
 from trajudge.rules.audit.suites import open_tasks
 from trajudge.rules.har import read_recording
-from trajudge.rules.webarena.files import load_runs
+from trajudge.rules.webarena.tasks import load_runs
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import detect_kind, open_source

@@ -1,22 +1,24 @@
-"""Reading the user's JSON files: bounded, and every mistake one sentence."""
+"""The JSON files of users, read with bounds, every mistake one sentence; and files written."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import msgspec
 
-from trajudge.rules.errors import InvalidValue
-from trajudge.rules.limits import bounded_json
+from trajudge.rules.limits import InvalidValue, bounded_json
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
-from trajudge.util.files import DataFolder, UnsafeFile, read_regular, utf8
+from trajudge.util.files import DataFolder, UnsafeFile, read_regular, save_bytes, utf8
+from trajudge.util.tables import Table, print_tables
 
 MAX_BYTES = 512 * 2**20
-
 Decoded = TypeVar("Decoded")
 
 
@@ -139,3 +141,54 @@ def task_id_of(record: dict[str, Any], position: int) -> int | str:
     if isinstance(named, int | str) and not isinstance(named, bool):
         return named
     return f"number {position}"
+
+
+def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table on standard output; the columns of numbers after those of words stand right,
+    and are never cut."""
+    listed = [list(row) for row in rows]
+    words = [n for n in range(len(columns)) if any(isinstance(row[n], str) for row in listed)]
+    cells = [tuple(map(_cell, row)) for row in listed]
+    print_tables([Table(title, tuple(columns), cells, names=max(words, default=0) + 1)])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.1%}"
+    return str(value)
+
+
+def first(values: Sequence[object], most: int = 8) -> str:
+    """Return the first few values and how many more there are."""
+    listed = ", ".join(map(str, values[:most]))
+    return f"{listed} and {len(values) - most} more" if len(values) > most else listed
+
+
+def text_of(value: object) -> str:
+    """Return a text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def brief(value: object, most: int = 60) -> str:
+    """Return the text of a value, cut after so many characters."""
+    text = text_of(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as indented JSON. Raises UserError if the file cannot be written."""
+    write_text(path, msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write rows as CSV with a header. Raises UserError if the file cannot be written."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text in UTF-8, with its folders. Raises UserError if the file cannot be written."""
+    save_bytes(path, text.encode("utf-8", errors="surrogatepass"))

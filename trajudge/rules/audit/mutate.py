@@ -14,11 +14,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from trajudge.rules.audit.agents import TASK_TYPES
-from trajudge.rules.output import brief, show, write_csv, write_json
+from trajudge.rules.audit.blind import TASK_TYPES
+from trajudge.rules.files import brief, show, write_csv, write_json
 from trajudge.rules.verdict import Evaluator, Outcome, shown
 from trajudge.rules.verified.answers import STATUSES
-from trajudge.rules.webarena.model import Trace
+from trajudge.rules.webarena.tasks import Trace
 from trajudge.util.tables import Table, first_screen, folded, screen_width
 from trajudge.util.terminal import one_line
 

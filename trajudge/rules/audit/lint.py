@@ -1,4 +1,4 @@
-"""Find what is weak in specifications in WebArena's form, each by the harness of its dialect.
+"""Weaknesses of task specifications in WebArena's form and in REAL's, and findings of any linter.
 
 ``PUBLISHED`` are the categories of WebArena Verified's audit (Table 1, section 3.2 and Table 14)
 under the definitions that give its counts: on the 812 published tasks they are held to 92, 164,
@@ -8,18 +8,34 @@ Table 14 as written gives 340; and ``outerText`` counts anywhere in the locator.
 
 ``PITFALLS`` are our own: what is never read, and what matches too much. Every detector looks at
 text with fixed, linear patterns; no text of a task is ever a pattern.
+
+Their checks ask for the difference that a run made to the state of a site's replica (``jmespath``),
+a language model (``llm_boolean``) or a script; runs recorded elsewhere hold no such difference.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Literal, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import UNSET
 
-from trajudge.rules.audit.findings import Finding, Severities, Severity, unreadable_finding
-from trajudge.rules.webarena.matching import (
+from trajudge.rules.files import (
+    TaskFlaw,
+    brief,
+    first,
+    flaw_of,
+    read_bytes,
+    text_of,
+    write_csv,
+    write_json,
+)
+from trajudge.rules.webarena.evaluator import (
     GOLD_IN_PRED,
     OR,
     alternatives,
@@ -30,18 +46,215 @@ from trajudge.rules.webarena.matching import (
     options_of,
     words,
 )
-from trajudge.rules.webarena.model import (
+from trajudge.rules.webarena.tasks import (
     UNACHIEVABLE,
     PageCheck,
     ReferenceAnswers,
     RequiredContents,
     Task,
+    raw_records,
 )
+from trajudge.util.files import DataFolder
+from trajudge.util.tables import columns, folded, screen_width
+from trajudge.util.terminal import count_of, one_line
+
+_ROWS = 10
+_COLUMNS = ("severity", "task_id", "category", "field", "value", "problem", "mend")
+
+
+class Severity(StrEnum):
+    """What a weakness does to verdicts, the worst first.
+
+    ``error``: no honest run passes, or one that did nothing does. ``warning``: some wrong runs
+    pass, or the released package refuses honest ones. ``note``: worth knowing.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+
+Severities = Mapping[str, Severity]
+"""The severity of each category, in the order of the report."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One weakness. ``field`` is its place in the task, such as ``eval.program_html[0].locator``.
+
+    ``value`` is what stands there; ``problem`` and ``mend`` are one sentence each.
+    """
+
+    task_id: int | str
+    category: str
+    field: str
+    value: Any
+    problem: str
+    mend: str
+
+
+def unreadable_finding(task_id: int | str, flaw: TaskFlaw) -> Finding:
+    """Return the finding on a task that cannot be read."""
+    problem = f"No run of the task is judged, for it cannot be read: {flaw.problem}."
+    return Finding(
+        task_id, "unreadable", flaw.field, flaw.value, problem, "Write what schema.md says of it."
+    )
+
+
+class Count(msgspec.Struct, frozen=True, kw_only=True):
+    """A category and the tasks that it has findings in; a union names its categories, and has the
+    worst severity of them."""
+
+    category: str
+    severity: Severity
+    tasks: tuple[int | str, ...]
+    findings: int
+    union_of: tuple[str, ...] = ()
+
+
+class LintReport(NamedTuple):
+    """All findings on a file of ``tasks`` tasks, in their order, and how many each category has.
+
+    ``counts`` is what ``counts`` returns for them.
+    """
+
+    name: str
+    dialect: str
+    tasks: int
+    findings: Sequence[Finding]
+    counts: Sequence[Count]
+
+    @property
+    def severities(self) -> Mapping[str, Severity]:
+        """The severity of each category."""
+        return {count.category: count.severity for count in self.counts}
+
+    def tasks_with(self, severity: Severity) -> int:
+        """Count the tasks of which this is the worst finding."""
+        known, worst = self.severities, dict[int | str, int]()
+        for one in self.findings:
+            rank = known[one.category].rank
+            worst[one.task_id] = min(rank, worst.get(one.task_id, rank))
+        return list(worst.values()).count(severity.rank)
+
+
+def counts(
+    findings: Sequence[Finding], severities: Severities, unions: Mapping[str, tuple[str, ...]]
+) -> tuple[Count, ...]:
+    """Return one count for each category, also for those without findings, then one for each union.
+
+    A task counts once however many findings it has.
+    """
+    made = []
+    for category, parts in {**{one: (one,) for one in severities}, **unions}.items():
+        found = [finding for finding in findings if finding.category in parts]
+        made.append(
+            Count(
+                category=category,
+                severity=min((severities[part] for part in parts), key=lambda one: one.rank),
+                tasks=tuple(dict.fromkeys(finding.task_id for finding in found)),
+                findings=len(found),
+                union_of=parts if category in unions else (),
+            )
+        )
+    return tuple(made)
+
+
+def lint_screen(report: LintReport, most: int, out: Path | None, *, full: bool) -> str:
+    """Lay out what is wrong with the tasks, in a sentence; then the categories, and the ``most``
+    findings that are the most severe, of these the rarest, first.
+
+    Without ``full`` it is one screen: at most ten categories, and findings without their fixes.
+    """
+    width = screen_width()
+    lines = [line for text in _headline(report) for line in folded(text, width, most=3)]
+    counts = [count for count in report.counts if count.findings]
+    counts.sort(key=lambda one: (bool(one.union_of), one.severity.rank, -len(one.tasks)))
+    shown = counts if full else counts[:_ROWS]
+    if shown:
+        head = ("severity", "category", "which", "tasks", "findings")
+        lines += ["", *columns(head, list(map(_row, shown)), width, names=3)]
+    if len(shown) < len(counts):
+        lines.append(f"and {len(counts) - len(shown)} more: --full")
+    if full and (none := [count.category for count in report.counts if not count.findings]):
+        lines += folded(f"without findings: {', '.join(none)}", width)
+    by_name = {count.category: count for count in report.counts}
+    worst = sorted(report.findings, key=lambda one: _order(by_name[one.category]))[:most]
+    lines += [""] if worst else []
+    for one in worst:
+        described = _described(one, by_name[one.category].severity, full=full)
+        lines += folded(described, width, most=3 if full else 2)
+    options = "--min-severity, --category" + ("" if full else ", --full")
+    kept = f"in {one_line(str(out / 'lint.json'))} and lint.csv" if out else "--out DIR writes them"
+    rest = f"{count_of(len(report.findings), 'finding')} in all: {kept}; fewer or more: {options}"
+    return "\n".join([*lines, "", *folded(rest, width)]) + "\n"
+
+
+def _headline(report: LintReport) -> Iterator[str]:
+    """Say in plain words in how many tasks verdicts are wrong, the worst first."""
+    errors, warnings, notes = map(report.tasks_with, Severity)
+    tasks = f"{count_of(report.tasks, 'task')} of {report.name} ({report.dialect})"
+    if errors:
+        yield (
+            f"{errors:,} of {tasks} cannot be trusted: every honest run fails, or one that did "
+            "nothing passes."
+        )
+    else:
+        yield f"No weakness was found that turns the verdicts of any of {tasks}."
+    if warnings or notes:
+        refused = any(one.category == "unsatisfiable_in_release" for one in report.findings)
+        released = ", or honest ones fail in the released package," if refused else ""
+        yield f"Some wrong runs pass{released} in {warnings:,} more; {notes:,} have notes alone."
+
+
+def _row(count: Count) -> tuple[str, ...]:
+    severity = "" if count.union_of else count.severity.value
+    numbers = (str(len(count.tasks)), str(count.findings))
+    return (severity, _label(count), first(count.tasks, 3), *numbers)
+
+
+def _described(one: Finding, severity: Severity, *, full: bool) -> str:
+    start, problem = f"{severity.value}: task {one.task_id}, {one.category}", _sentence(one.problem)
+    if not full:
+        return f"{start}: {problem}"
+    return f"{start}, {one.field}: {brief(one.value)}: {problem} {_sentence(one.mend)}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _order(count: Count) -> tuple[int, int]:
+    return count.severity.rank, count.findings
+
+
+def _label(count: Count) -> str:
+    return f"{count.category} = {' or '.join(count.union_of)}" if count.union_of else count.category
+
+
+def write_findings(out: Path, report: LintReport) -> None:
+    """Write ``lint.json`` and ``lint.csv``, in the order of the tasks. Raises UserError."""
+    known = report.severities
+    listed = [
+        {"severity": known[one.category].value, **msgspec.structs.asdict(one)}
+        for one in report.findings
+    ]
+    content = {"dialect": report.dialect, "counts": report.counts, "findings": listed}
+    write_json(out / "lint.json", content)
+    rows = (
+        [text_of(one[name]) if name == "value" else one[name] for name in _COLUMNS]
+        for one in listed
+    )
+    write_csv(out / "lint.csv", _COLUMNS, rows)
+
 
 Where = Literal["answer", "page"]
 Fields = Iterator[tuple[str, object]]
 Detector = Callable[[Task], Iterator[Finding]]
-
 _MARKER = re.compile(r"\|\s{0,3}or\s{0,3}\|", re.IGNORECASE)
 _PATTERN = re.compile(r"^\^|\.[*+]|\\[dwsbDWSB]|\[[^\]\n]{1,40}\][*+]|\(\?[:=!imsP<]")
 _NUMBER_AT_EDGE = re.compile(r"^\d|\d$")
@@ -473,3 +686,110 @@ def weaknesses(tasks: Iterable[Task]) -> Iterator[Finding]:
             yield from category.find(name, task)
         for detect in PITFALLS.values():
             yield from detect(task)
+
+
+REAL_CATEGORIES: Severities = {
+    "unreadable": Severity.ERROR,
+    "vacuous": Severity.ERROR,
+    "impossible": Severity.WARNING,
+    "list_position": Severity.WARNING,
+    "state_query": Severity.NOTE,
+    "llm_evaluation": Severity.NOTE,
+    "script": Severity.NOTE,
+}
+_OF_TYPES = {
+    "jmespath": ("state_query", "query", "The site's state decides, which recorded runs lack."),
+    "llm_boolean": ("llm_evaluation", "rubric", "The verdict depends on a language model."),
+    "script": ("script", "script", "A script beside the task file decides; it is not run."),
+}
+_FIXES = {
+    "state_query": "Record the state of the site, or check it in the benchmark's own harness.",
+    "llm_evaluation": "Compare values of the state instead.",
+    "script": "Read the script: the linter does not.",
+}
+
+
+class StateCheck(msgspec.Struct, frozen=True):
+    """One entry of ``evals``; those of version 2 name a script and no type."""
+
+    type: str = "script"
+    description: str = ""
+    query: str | None = None
+    rubric: str | None = None
+    script: str | None = None
+    expected_value: Any = None
+
+
+class RealTask(msgspec.Struct, frozen=True, rename={"task_id": "id", "intent": "goal"}):
+    """One task; what the auditors do not ask for is ignored."""
+
+    task_id: str
+    intent: str
+    evals: tuple[StateCheck, ...]
+    possible: bool = True
+    flaw: TaskFlaw | None = None
+
+
+_REAL_TASK = msgspec.json.Decoder(RealTask)
+
+
+def load_real_tasks(path: Path) -> tuple[RealTask, ...]:
+    """Return the tasks of a file, or of the files of a folder. Raises UserError."""
+    folder = DataFolder(path) if path.is_dir() else None
+    tasks = []
+    for file in sorted(path.glob("*.json")) if folder else [path]:
+        for raw in raw_records(read_bytes(file, folder=folder), file):
+            tasks.append(_real_task(bytes(raw), file.stem))
+    return tuple(tasks)
+
+
+def _real_task(data: bytes, name: str) -> RealTask:
+    try:
+        return msgspec.structs.replace(_REAL_TASK.decode(data), flaw=None)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        return RealTask(name, "", (), flaw=flaw_of(error, data)[0])
+
+
+def lint_real(tasks: Iterable[RealTask]) -> Iterator[Finding]:
+    """Yield what is worth knowing of each task, in the order of the tasks."""
+    for task in tasks:
+        if task.flaw:
+            yield unreadable_finding(task.task_id, task.flaw)
+        else:
+            yield from _real_findings(task)
+
+
+def _real_findings(task: RealTask) -> Iterator[Finding]:
+    if not task.evals:
+        fix = "Write what the run must have reached."
+        yield Finding(task.task_id, "vacuous", "evals", [], "Nothing is checked.", fix)
+    if not task.possible:
+        problem = "The task cannot be done, so a run that did nothing may pass."
+        fix = "Ask for evidence of a search."
+        yield Finding(task.task_id, "impossible", "possible", False, problem, fix)
+    for index, check in enumerate(task.evals):
+        place = f"evals[{index}]"
+        if check.type not in _OF_TYPES:
+            problem = f"No harness of REAL reads the type {check.type!r}."
+            fix = f"Use one of {', '.join(_OF_TYPES)}."
+            yield Finding(task.task_id, "unreadable", f"{place}.type", check.type, problem, fix)
+            continue
+        category, field, problem = _OF_TYPES[check.type]
+        value = getattr(check, field)
+        yield Finding(task.task_id, category, f"{place}.{field}", value, problem, _FIXES[category])
+        if check.type == "jmespath" and "[0]" in (check.query or ""):
+            problem = "The position in a list decides, and another order is as right."
+            fix = "Filter the list by the value that is looked for."
+            yield Finding(
+                task.task_id, "list_position", f"{place}.query", check.query, problem, fix
+            )
+
+
+def real_notes(tasks: Sequence[RealTask]) -> tuple[str, ...]:
+    """Say what the tasks are checked by, in one sentence."""
+    counted = Counter(check.type for task in tasks for check in task.evals)
+    kinds = ", ".join(f"{count} {name}" for name, count in counted.most_common())
+    return (
+        f"tasks of REAL ({kinds} checks) are linted, not evaluated: their checks ask for the "
+        "state of the site, which recorded runs do not hold",
+    )
