@@ -32,7 +32,7 @@ from trajudge.judges.methods.browser_use import read_ground_truths
 from trajudge.judges.models import OwnModels
 from trajudge.judges.registry import make_judge
 from trajudge.judges.telemetry import read_model
-from trajudge.proxy.plans.plan import read_plan
+from trajudge.proxy.plan import read_plan
 from trajudge.rewards.serve import read_token
 from trajudge.robustness.drift import read_canaries
 from trajudge.robustness.perturb import read_variants
