@@ -171,6 +171,7 @@ class JudgmentDetail(NamedTuple):
     run: OpenedRun
     place: int
     judgment: Judgment
+    expert: bool | str | None
     model: str
     trajectory: Trajectory | None
     goal_pictures: tuple[GoalPicture, ...]
@@ -198,8 +199,9 @@ def judgment_detail(
 ) -> JudgmentDetail:
     """Put the page of a judgment together; ``query`` is that of the table one came from. Raises
     PageError 404 where there is none."""
-    listed = _listed(run, place, query)
-    judgment, manifest = run.view().judgments[place], run.manifest
+    listed = _listed(workspace, run, place, query)
+    view, manifest = run.view(), run.manifest
+    judgment = view.judgments[place]
     opened, absent = _opened(access.library(workspace), judgment, run.data)
     trajectory = opened and opened.trajectory
     rebuilt = rebuild(manifest, judgment, trajectory, absent)
@@ -208,6 +210,7 @@ def judgment_detail(
         run=run,
         place=place,
         judgment=judgment,
+        expert=view.record(place)["expert"],
         model=str(manifest.get("model") or ""),
         trajectory=trajectory,
         goal_pictures=goal_pictures(opened.trajectory, access.shelf, opened.root) if opened else (),
@@ -222,9 +225,11 @@ def judgment_detail(
     )
 
 
-def _listed(run: OpenedRun, place: int, query: Mapping[str, str]) -> ListedPlace:
+def _listed(
+    workspace: Workspace, run: OpenedRun, place: int, query: Mapping[str, str]
+) -> ListedPlace:
     chosen, sorting = asked_filter(query).chosen, parse_sorting(query.get("sort", "place"))
-    view = run.view()
+    view = workspace.view(run, agreeing=sorting.name == "agree")
     count = len(view.judgments)
     if place >= count:
         raise PageError(404, f"There is no judgment {place:,} in this run: it has {count:,}.")

@@ -68,10 +68,10 @@ def small_picture(ref: ImageRef) -> SmallPicture:
         whole = image.convert("RGB")
     if whole.width > WIDTH:
         height = max(1, round(whole.height * WIDTH / whole.width))
-        whole = whole.resize((WIDTH, height), Image.Resampling.LANCZOS)
+        whole = whole.resize((WIDTH, height), Image.Resampling.BILINEAR)
     whole = whole.crop((0, 0, whole.width, min(whole.height, HEIGHT)))
     encoded = BytesIO()
-    whole.save(encoded, "WEBP", quality=QUALITY, method=4)
+    whole.save(encoded, "WEBP", quality=QUALITY, method=2)
     return SmallPicture(encoded.getvalue(), whole.width, whole.height)
 
 

@@ -256,6 +256,16 @@ class Spending(NamedTuple):
     dearest: list[Group]
     worst: list[Group]
 
+    @property
+    def has_cost(self) -> bool:
+        """Whether the cost of any judgment is known to be more than nothing."""
+        return any(each.most > 0 for each in self.cost)
+
+    @property
+    def has_seconds(self) -> bool:
+        """Whether it is known how long any judgment took."""
+        return any(each.known for each in self.seconds)
+
 
 def spending_of(run: OpenedRun) -> Spending:
     """Read what a run spent. Raises UserError as its view."""
@@ -349,8 +359,8 @@ def _figures(run: str, scored: ScoredRun) -> dict[str, Any]:
         "title": scores.titled(LABEL_TITLES[question]),
         "headline": headline(run, scored) if labelled else [],
         "linked": question == "success" and labelled,
-        "false_positives": table_link(run, ("wrong", ":", "fp"), sort="-score"),
-        "false_negatives": table_link(run, ("wrong", ":", "fn"), sort="score"),
+        "false_positives": table_link(run, ("wrong", ":", "fp"), sort="-agree"),
+        "false_negatives": table_link(run, ("wrong", ":", "fn"), sort="-agree"),
         "coverage": ending_table(run, scores),
         "benchmarks": benchmarks,
         "group_rows": group_rows if labelled else [],
