@@ -395,10 +395,6 @@ def _read(ref: ImageRef) -> bytes:
     return content
 
 
-def _open(content: bytes) -> Image.Image:
-    return Image.open(BytesIO(content), formats=_FORMATS)
-
-
 def _damaged(error: Exception) -> ImageUnreadable:
     return ImageUnreadable(f"image is truncated or damaged ({type(error).__name__}: {error})")
 
@@ -419,7 +415,7 @@ def _check_whole(content: bytes, header: Header) -> None:
 def _opened(content: bytes) -> Image.Image:
     """Open the image: its header is read and no pixel decoded."""
     try:
-        image = _open(content)
+        image = Image.open(BytesIO(content), formats=_FORMATS)
     except Exception as error:  # as above
         raise _damaged(error) from error
     _check_size(*image.size)  # what Pillow takes for the size need not be what we do
