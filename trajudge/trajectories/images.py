@@ -14,13 +14,14 @@ from io import BytesIO
 from math import sqrt
 from pathlib import Path
 from threading import Condition
-from typing import Any, NamedTuple, TypeVar, cast
-
-from PIL import Image
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.errors import ImageUnreadable
 from trajudge.util.files import UnsafeFile, open_regular
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -395,6 +396,12 @@ def _read(ref: ImageRef) -> bytes:
     return content
 
 
+def _open(content: bytes) -> Image.Image:
+    from PIL import Image  # noqa: PLC0415 - slow to import, and many runs need no picture
+
+    return Image.open(BytesIO(content), formats=_FORMATS)
+
+
 def _damaged(error: Exception) -> ImageUnreadable:
     return ImageUnreadable(f"image is truncated or damaged ({type(error).__name__}: {error})")
 
@@ -415,7 +422,7 @@ def _check_whole(content: bytes, header: Header) -> None:
 def _opened(content: bytes) -> Image.Image:
     """Open the image: its header is read and no pixel decoded."""
     try:
-        image = Image.open(BytesIO(content), formats=_FORMATS)
+        image = _open(content)
     except Exception as error:  # as above
         raise _damaged(error) from error
     _check_size(*image.size)  # what Pillow takes for the size need not be what we do
@@ -450,6 +457,8 @@ def _scaled(size: tuple[int, int], scale: float) -> tuple[int, int]:
 def _fitted(
     image: Image.Image, scale: float, max_bytes: int, media_types: frozenset[str]
 ) -> EncodedImage:
+    from PIL import Image  # noqa: PLC0415 - as above
+
     while True:
         size = _scaled(image.size, scale)
         resized = image if size == image.size else image.resize(size, Image.Resampling.LANCZOS)

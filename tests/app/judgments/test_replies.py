@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.app.judgments.replies import reply_marks, with_steps
+from trajudge.app.judgment_page import reply_marks, with_steps
 
 
 @pytest.mark.parametrize(

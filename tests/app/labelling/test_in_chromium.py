@@ -19,7 +19,7 @@ from tests.app.payloads import payloads
 from trajudge.annotations.model import EvidenceMark
 from trajudge.annotations.queue import FormAnswers
 from trajudge.annotations.queue_files import queue_annotations
-from trajudge.app.labelling.audit import RuleText
+from trajudge.app.audit_pages import RuleText
 from trajudge.util.jsonl import without_surrogates
 
 pytestmark = pytest.mark.browser

@@ -22,11 +22,10 @@ from trajudge.annotations.queue import (
     create_queue,
 )
 from trajudge.annotations.queue_files import queue_annotations
-from trajudge.app.labelling.audit import rank_items
-from trajudge.app.labelling.guidelines import blocks_of
-from trajudge.app.labelling.routes import label_room
-from trajudge.app.labelling.verdicts import FrameVerdicts
-from trajudge.app.server.workspace import Workspace
+from trajudge.app.audit_pages import FrameVerdicts, rank_items
+from trajudge.app.label_forms import blocks_of
+from trajudge.app.label_pages import label_room
+from trajudge.app.workspace import Workspace
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.agreement import queue_quality
 from trajudge.eval.scoring.records import OVERALL

@@ -14,9 +14,9 @@ from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from tests.eval.cases import key as key_of
-from trajudge.app.server.links import trajectory_link
-from trajudge.app.server.security.sessions import new_token
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.security import new_token
+from trajudge.app.web import trajectory_link
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,

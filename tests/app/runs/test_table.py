@@ -16,7 +16,7 @@ import pytest
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
 from tests.waiting import wait_until
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.workspace import open_workspace
 
 TASKS = [
     Task(f"{place:03}", place % 3 == 0, place % 2 == 0, reasoning=f"Reason {place}.")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import agentrewardbench_like as like
 from tests.trajectories.loaders import conversations, cua_made, inspect_made, made, made_logs
 from tests.trajectories.loaders.mind2web_submissions import submission as mind2web_v2
+from tests.worlds import agentrewardbench_like as like
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path

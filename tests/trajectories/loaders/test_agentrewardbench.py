@@ -12,7 +12,7 @@ import orjson
 import pytest
 from PIL import Image
 
-from benchmarks import agentrewardbench_like as like
+from tests.worlds import agentrewardbench_like as like
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import FINAL, NO_NEEDS, NOT_READ, Needs
