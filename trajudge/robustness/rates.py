@@ -587,7 +587,7 @@ def _deviations(counts: _Counts) -> tuple[Floats, Floats]:
         own = failures * (changed - added * counts.tried) / tried[:, None]
     own += counts.false + added * counts.failures
     influence = np.nan_to_num(counts.accepted / true - own / false)
-    for place in strata_of(counts.strata):
+    for place in strata_of(tuple(counts.strata.tolist())):
         if len(place) > 1:
             among = influence[:, place]
             scale = np.sqrt(len(place) / (len(place) - 1))
