@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands import command
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run
-from trajudge.app.judgments.settings import NotRebuilt, remake
+from trajudge.app.recorded_judge import NotRebuilt, remake
 from trajudge.eval.runs.plan import plan_runs
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.run_folder import read_manifest

@@ -238,15 +238,18 @@ VERDICT_METRICS = tuple(metric for metric in METRICS.values() if metric.table !=
 SCORE_METRICS = tuple(metric for metric in METRICS.values() if metric.table == "scores")
 
 
-def count_cells(labels: ArrayLike, predictions: ArrayLike) -> Ints:
-    """Count labels in {0, 1} and predictions in {0, 1, -1 = missing}, both (n,): (6,)."""
+def count_cells(
+    labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None
+) -> Floats:
+    """Count labels in {0, 1} and predictions in {0, 1, -1 = missing}, both (n,), or add up their
+    ``weights`` (n,): (6,). Raises ValueError for arrays of different shapes."""
     label, predicted = (np.asarray(array, dtype=np.int64) for array in (labels, predictions))
     if label.shape != predicted.shape:
         raise ValueError(f"labels have shape {label.shape}, predictions {predicted.shape}")
     missing_false, tn, fp, missing_true, fn, tp = np.bincount(
-        3 * label + predicted + 1, minlength=6
+        3 * label + predicted + 1, weights, minlength=6
     )
-    return np.array([tp, fp, fn, tn, missing_true, missing_false])
+    return np.array([tp, fp, fn, tn, missing_true, missing_false], dtype=float)
 
 
 def agentrewardbench_rates(cells: ArrayLike) -> dict[str, float]:
