@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.random import Generator
 
 from tests.commands import robust as main
 from tests.robustness.judges.one_spot import judge as one_spot
@@ -19,7 +21,6 @@ from trajudge.robustness.adaptive import (
     Arm,
     Query,
     ThompsonBandit,
-    UniformChoice,
     adaptive_success,
     arsenal,
     attack,
@@ -39,7 +40,18 @@ def arms() -> list[Arm]:
     ]
 
 
-def broken(chooser: ThompsonBandit | UniformChoice, weak: set[int], seed: int) -> list[bool]:
+class UniformChoice(ThompsonBandit):
+    """Chooses as the bandit does, and learns nothing: what it is compared with."""
+
+    def choose(self, rng: Generator, tried: Collection[int] = ()) -> int:
+        left = np.setdiff1d(np.arange(len(self.arms)), list(tried))
+        return int(rng.choice(left))
+
+    def learn(self, arm: int, reward: float) -> None:
+        pass
+
+
+def broken(chooser: ThompsonBandit, weak: set[int], seed: int) -> list[bool]:
     """Whether each of so many sources is accepted within the budget, one after the other."""
     rng = np.random.default_rng(seed)
     found = []
@@ -97,7 +109,7 @@ async def ask(trajectory: Trajectory) -> Judgment:
     return await judge_trajectory("one-spot", one_spot, trajectory, NoModel())
 
 
-def queried(chooser: type[ThompsonBandit | UniformChoice], seed: int) -> list[Query]:
+def queried(chooser: type[ThompsonBandit], seed: int) -> list[Query]:
     known = sample()
     failures = [t for t in known.trajectories if known.facts[t.key].success is False][:40]
     made = arsenal()
