@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import Field
+
 from trajudge.eval import audit as auditing
 from trajudge.eval.accept import accept as acceptance
 from trajudge.eval.accept.accept import (
@@ -18,7 +20,8 @@ from trajudge.eval.accept.settings import AcceptConfig
 from trajudge.eval.audit import Audit, sentences, summary, tables
 from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select import decide
-from trajudge.eval.select.decision import CandidateResult, Decision
+from trajudge.eval.select import decision as selection
+from trajudge.eval.select.decision import CandidateResult
 from trajudge.eval.select.settings import SelectConfig
 from trajudge.eval.select.text import text
 from trajudge.eval.settings import AuditConfig
@@ -36,29 +39,27 @@ Runs = Run | str | Path | Iterable[Run | str | Path]
 """Judgments, or the folders of their runs; one or several."""
 
 
-class SelectionResult(NamedTuple):
-    """A decision and the folder that it was written to."""
+class Decision(selection.Decision):
+    """A decision; ``folder`` is where it was written to, None for one that was read."""
 
-    decision: Decision
-    folder: Path
+    folder: Path | None = Field(default=None, exclude=True)
 
     @property
-    def chosen(self) -> CandidateResult | None:
+    def best(self) -> CandidateResult | None:
         """The judge and threshold to filter with; None: no candidate qualifies."""
-        place = self.decision.chosen
-        return None if place is None else self.decision.findings[place]
+        return None if self.chosen is None else self.findings[self.chosen]
 
     def to_frame(self) -> DataFrame:
         """Return a row per candidate: the verdict on it, its rates with their limits, its yield."""
-        return _frame(self.decision.findings)
+        return _frame(self.findings)
 
     def __str__(self) -> str:
         """Return the decision in words, as ``decision.txt`` has it."""
-        return text(self.decision)
+        return text(self)
 
     def __repr__(self) -> str:
-        chosen = "no candidate qualifies" if self.chosen is None else self.chosen.name
-        return f"<SelectionResult: {chosen}, in {self.folder}; print() shows it>"
+        chosen = "no candidate qualifies" if self.best is None else self.best.name
+        return f"<Decision: {chosen}, in {self.folder}; print() shows it>"
 
     def _repr_html_(self) -> str:
         return screen_html(str(self))
@@ -123,7 +124,7 @@ def select(
     annotations: str | None = None,
     out: str | Path | None = None,
     **settings: Any,
-) -> SelectionResult:
+) -> Decision:
     """Choose the judge and threshold that filter trajectories, and write the decision.
 
     The candidates are fixed in a file before any label is read. ``out`` is the decision's folder
@@ -134,12 +135,13 @@ def select(
     """
     check_keywords("select", settings)
     given = {"runs": _folders("select", runs), "annotations": annotations, "out": out}
-    return SelectionResult(*decide.select(make(SelectConfig, {**settings, **given})))
+    found, folder = decide.select(make(SelectConfig, {**settings, **given}))
+    return Decision.model_construct(**dict(found), folder=folder)
 
 
 def accept(
     runs: Runs,
-    decision: SelectionResult | str | Path | None = None,
+    decision: Decision | str | Path | None = None,
     *,
     judge: str | None = None,
     threshold: float | None = None,
@@ -156,7 +158,7 @@ def accept(
     check_keywords("accept", settings)
     given = {
         "run": _folders("accept", runs),
-        "decision": decision.folder if isinstance(decision, SelectionResult) else decision,
+        "decision": decision.folder if isinstance(decision, Decision) else decision,
         "judge": judge,
         "threshold": threshold,
         "out": out,
