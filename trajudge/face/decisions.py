@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from trajudge.eval import audit as auditing
 from trajudge.eval.accept import accept as acceptance
-from trajudge.eval.accept.accept import (
-    AcceptanceFilter,
-    accepted_share,
-    rejected_table,
-    written_to,
-)
+from trajudge.eval.accept.accept import Acceptance
 from trajudge.eval.accept.settings import AcceptConfig
 from trajudge.eval.audit import Audit, sentences, summary, tables
 from trajudge.eval.reporting.sentences import threshold_text
@@ -28,7 +23,7 @@ from trajudge.eval.settings import AuditConfig
 from trajudge.face.calls import check_keywords, one_or_several
 from trajudge.face.results import Run, folded_html, screen_html, tables_html
 from trajudge.util.settings import make
-from trajudge.util.tables import Table, first_screen
+from trajudge.util.tables import Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -65,14 +60,8 @@ class Decision(selection.Decision):
         return screen_html(str(self))
 
 
-class AcceptanceResult(NamedTuple):
-    """How many trajectories ended how, and what the user should know; the accepted ones are in
-    ``accepted.jsonl`` of ``folder``."""
-
-    choice: AcceptanceFilter
-    counts: dict[str, int]
-    warnings: tuple[str, ...]
-    folder: Path
+class AcceptanceResult(Acceptance):
+    """How many trajectories ended how, and what the user should know."""
 
     def to_frame(self) -> DataFrame:
         """Return a row per ending, with the number of its trajectories."""
@@ -82,13 +71,10 @@ class AcceptanceResult(NamedTuple):
 
     def __str__(self) -> str:
         """Return the screen of ``trajudge accept``: how many, why not the others, warnings."""
-        finding, tables = accepted_share(self.choice, self.counts), rejected_table(self.counts)
-        rest = written_to(self.folder)
-        shown = first_screen([finding], tables, (), self.warnings, rest=rest, more=".warnings")
-        return shown.rstrip("\n")
+        return self.screen(more=".warnings").rstrip("\n")
 
     def __repr__(self) -> str:
-        return f"<AcceptanceResult: {accepted_share(self.choice, self.counts)}; print() shows it>"
+        return f"<AcceptanceResult: {self.finding}; print() shows it>"
 
     def _repr_html_(self) -> str:
         rows = [(ending, str(n)) for ending, n in self.counts.items()]
@@ -163,9 +149,7 @@ def accept(
         "threshold": threshold,
         "out": out,
     }
-    config = make(AcceptConfig, {**settings, **given})
-    found = acceptance.accept(config)
-    return AcceptanceResult(found.choice, found.counts, tuple(found.warnings), config.out)
+    return AcceptanceResult(**vars(acceptance.accept(make(AcceptConfig, {**settings, **given}))))
 
 
 def audit(runs: Runs, *, annotations: str | None = None, **settings: Any) -> RuleAudit:
