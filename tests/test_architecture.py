@@ -205,7 +205,7 @@ FOUND_BY_FOLDER = {
     "annotations/sources/__init__.py": "trajudge.annotations.sources.",
     # Users' programs name them.
     "environments/__init__.py": "trajudge.environments.gym",
-    "rewards/__init__.py": "trajudge.rewards.trainers.",
+    "rewards/__init__.py": "trajudge.rewards.trainers",
 }
 
 
@@ -297,8 +297,8 @@ OPENERS = {
     "judges/engine/budget.py": "appends",
     "judges/engine/cache.py": "SQLite, after check_regular, and locks next to it",
     "prompts/render.py": "files of this package, through importlib",
-    "robustness/changing/payloads.py": "files of this package, through importlib",
-    "robustness/measures/obedience.py": "files of this package, through importlib",
+    "robustness/families/__init__.py": "files of this package, through importlib",
+    "robustness/rates.py": "files of this package, through importlib",
     "rules/verified/state.py": "SQLite, after check_regular",
     "util/commands.py": "/dev/null",
 }

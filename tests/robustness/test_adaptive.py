@@ -14,10 +14,17 @@ from tests.robustness.judges.one_spot import judge as one_spot
 from tests.robustness.samples import sample
 from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment
-from trajudge.robustness.adaptive.attack import QUERIES, arsenal, attack
-from trajudge.robustness.adaptive.bandit import Arm, ThompsonBandit, UniformChoice
-from trajudge.robustness.measures.adaptive import Query, adaptive_success
-from trajudge.robustness.measures.differences import rate_difference
+from trajudge.robustness.adaptive import (
+    QUERIES,
+    Arm,
+    Query,
+    ThompsonBandit,
+    UniformChoice,
+    adaptive_success,
+    arsenal,
+    attack,
+)
+from trajudge.robustness.rates import rate_difference
 from trajudge.trajectories.model import Trajectory
 
 JUDGES = Path(__file__).parent / "judges"

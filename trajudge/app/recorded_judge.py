@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from trajudge.judges.calls.handle import image_limits, takes_schema
 from trajudge.judges.methods.panel import Members, PanelMember, panel_members
 from trajudge.judges.model import Judge
 from trajudge.judges.models import capability
-from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.registry import JUDGES, find_judge, judge_of_id, make_judge, needs_of
 from trajudge.trajectories.needs import Needs
 from trajudge.util.errors import UserError
@@ -54,7 +52,7 @@ def remake(manifest: Manifest) -> RemadeJudge:
     try:
         members: tuple[PanelMember, ...] = ()
         if find_judge(name).composed:
-            given["of"] = {"members": [_member(each, manifest) for each in _members(given)]}
+            _check_members(given)
             members = tuple(panel_members(Members.model_validate(given["of"])))
         judge, needs = make_judge(name, given)[1], needs_of(name, given)
     except (UserError, ValueError, OSError, LookupError, TypeError, AttributeError) as problem:
@@ -93,7 +91,8 @@ def _registered(manifest: Manifest) -> str | None:
     return known[0] if known else judge_of_id(judge)
 
 
-def _members(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _check_members(options: Mapping[str, Any]) -> None:
+    """Raise NotRebuilt for members that are not recorded, or are none of trajudge's judges."""
     of = options.get("of")
     members = of.get("members") if isinstance(of, dict) else None
     if not isinstance(members, list) or not all(isinstance(each, dict) for each in members):
@@ -101,29 +100,3 @@ def _members(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     strangers = [str(each.get("name")) for each in members if each.get("name") not in JUDGES]
     if strangers:
         raise NotRebuilt(f"{strangers[0]} is none of trajudge's judges: its code is not run here")
-    return members
-
-
-def _member(member: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
-    """Add the options that follow from the member's model, which manifests do not repeat."""
-    entry = find_judge(str(member["name"]))
-    model = member.get("asks") or manifest.get("model")
-    if not entry.needs_model or not model:
-        return member
-    known = capability(str(model))
-    windows = manifest.get("windows")
-    window = windows.get(model) if isinstance(windows, dict) else None
-    context = window.get("tokens") if isinstance(window, dict) else None
-    parameters = asked_model(manifest, member.get("asks")).parameters
-    answer = next((each["max_tokens"] for each in parameters if "max_tokens" in each), None)
-    reader = AuxiliaryModel(
-        max_prompt_tokens=max(1, (context or known.context) - int(str(answer or known.output))),
-        images=image_limits(known),
-    )
-    facts: dict[str, Any] = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
-    sent = manifest.get("sent")
-    adapters = [str(one.get("adapter")) for one in sent or () if isinstance(one, dict)]
-    facts["structured"] = takes_schema(known, next(iter(adapters), ""))
-    facts |= dict.fromkeys(entry.models, reader)
-    takes = entry.options_class.model_fields
-    return {**member, "options": {name: each for name, each in facts.items() if name in takes}}

@@ -26,8 +26,8 @@ from trajudge.eval.store.run_folder import (
     CALLS,
     JUDGMENTS,
     LABELS,
-    MANIFEST,
     REWARDS,
+    check_run_folder,
     read_manifest,
 )
 from trajudge.eval.store.table import places_among
@@ -249,8 +249,7 @@ def open_workspace(
     """Open runs' folders under names of their own. Raises UserError for one that is none."""
     runs: dict[str, OpenedRun] = {}
     for folder in dict.fromkeys(each.resolve() for each in folders):
-        if not (folder / MANIFEST).is_file():
-            raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
+        check_run_folder(folder)
         if not (folder / JUDGMENTS).is_file():
             raise UserError(
                 f"{folder}: has no {JUDGMENTS}: it was copied in part, or its run has not begun to "

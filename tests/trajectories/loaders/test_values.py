@@ -16,7 +16,7 @@ from tests.trajectories.loaders.made import browsergym, fara, judgment, mind2web
 from trajudge.app.web import json_page
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import loader
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._run import Values
 from trajudge.trajectories.loaders.browsergym import load
 from trajudge.trajectories.model import Trajectory, Unreadable
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -49,21 +50,12 @@ from trajudge.util.terminal import count_of
 T = TypeVar("T")
 
 
-class _Shared(Generic[T]):
-    """Work under way, and a future for each of its waiters: resolved when the work has ended."""
-
-    __slots__ = ("task", "waiters")
-
-    def __init__(self, task: asyncio.Task[T]) -> None:
-        self.task = task
-        self.waiters: list[asyncio.Future[None]] = []
-
-
 class SingleFlight(Generic[T]):
     """Work under way, by key. A key is free again when its work has ended."""
 
     def __init__(self) -> None:
-        self._shared: dict[str, _Shared[T]] = {}
+        self._tasks: dict[str, asyncio.Task[T]] = {}
+        self._waiting: Counter[asyncio.Task[T]] = Counter()
 
     async def run(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
         """Return the result of the work under way for ``key``, starting ``work()`` if there is
@@ -72,42 +64,31 @@ class SingleFlight(Generic[T]):
         One waiter that is cancelled leaves the others undisturbed; with the last one the work
         itself is cancelled.
         """
-        loop = asyncio.get_running_loop()
-        shared = self._shared.get(key)
-        is_first = shared is None
-        if shared is None:
-            shared = self._shared[key] = _Shared(loop.create_task(work()))
-            shared.task.add_done_callback(partial(self._finished, key, shared))
-        waiter: asyncio.Future[None] = loop.create_future()
-        shared.waiters.append(waiter)
+        task = self._tasks.get(key)
+        is_first = task is None
+        if task is None:
+            task = self._tasks[key] = asyncio.create_task(work())
+            task.add_done_callback(partial(self._forget, key))
+        self._waiting[task] += 1
         try:
-            await waiter
-        except asyncio.CancelledError:
-            shared.waiters.remove(waiter)
-            if not shared.waiters and not shared.task.done():
-                self._forget(key, shared)
-                shared.task.cancel()
-            raise
-        return shared.task.result(), is_first
+            return await asyncio.shield(task), is_first
+        finally:
+            self._waiting[task] -= 1
+            if not self._waiting[task]:
+                del self._waiting[task]
+                self._forget(key, task)
+                task.cancel()  # without effect where it has ended
 
     async def drain(self) -> None:
         """Cancel the work under way and wait for its end."""
-        tasks = [shared.task for shared in self._shared.values()]
+        tasks = [*self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _finished(self, key: str, shared: _Shared[T], task: asyncio.Task[T]) -> None:
-        self._forget(key, shared)
-        if not task.cancelled():
-            task.exception()  # seen, even if every waiter was cancelled
-        for waiter in shared.waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def _forget(self, key: str, shared: _Shared[T]) -> None:
-        if self._shared.get(key) is shared:
-            del self._shared[key]
+    def _forget(self, key: str, task: asyncio.Task[T]) -> None:
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
 
 
 log = logging.getLogger(__name__)
@@ -242,9 +223,7 @@ class Engine:
     ) -> Outcome | None:
         """Claim a request; return what was answered to it in the meantime, None to ask now."""
         poll = FIRST_POLL
-        has_waited = False
         while not cache.claims.claim(request_hash):
-            has_waited = True
             if asked_before is None and (known := cache.get(request_hash)) is not None:
                 return known
             self.counts.waiting += 1
@@ -256,8 +235,6 @@ class Engine:
                     poll = min(2 * poll, LONGEST_POLL)
             finally:
                 self.counts.waiting -= 1
-        if has_waited:
-            cache.recover()  # the other one may have died with the answer
         is_new = asked_before is None or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
 
@@ -284,19 +261,19 @@ class Engine:
             reply = await self.retry.call(partial(self._reserved, request, expected, worst))
         except CallFailed as outcome:
             if isinstance(outcome, Refused | ContextOverflow) and not isinstance(outcome, Blocked):
-                await self._keep(request, outcome)
+                self._keep(request, outcome)
             else:
                 self.counts.failed += 1
             if isinstance(outcome, Retryable):
                 self._end_run(self._circuit_breaker.gave_up(outcome), outcome)
             raise
-        await self._keep(request, reply)
+        self._keep(request, reply)
         return reply
 
-    async def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
+    def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
         try:
             if self.cache is not None:
-                await self.cache.put_soon(request, outcome)
+                self.cache.put(request, outcome)
         except UserError as error:
             self.stop(error)
             raise

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders._files import PlacedRun, RunFile, placed_runs, readable
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._files import readable
+from trajudge.trajectories.loaders._run import PlacedRun, RunFile, Values
 from trajudge.trajectories.model import (
     Loaded,
     Trajectory,
@@ -50,22 +50,21 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
             yield line
         elif want(line.key):
             answer = python_json.decode(line.data, _ANSWER)
-            warnings: list[str] = []
-            values = Values(warnings)
+            values = Values()
             yield Trajectory(
                 key=line.key,
                 raw_task_id=line.key.task_id,
                 goal=values.text(answer.task, "task") or "",
                 answer=values.text(answer.final_result_response, "final_result_response"),
-                metadata={"warnings": [*warnings]} if warnings else {},
+                metadata={"warnings": [*values.warnings]} if values.warnings else {},
             )
 
 
 def placed_answers(path: Path) -> Iterator[PlacedRun | Unreadable]:
     """Yield every line with its run's key. Raises UserError if there is no such file."""
-    return placed_runs(path, FILE.existing(path), _identify)
+    return FILE.runs(path, _identify)
 
 
-def _identify(line: bytes) -> TrajectoryKey:
+def _identify(_: Path, line: bytes) -> TrajectoryKey:
     task = readable(str(python_json.decode(line, _ANSWER).task_id))
     return TrajectoryKey(benchmark=BENCHMARK, agent=AGENT, task_id=task)

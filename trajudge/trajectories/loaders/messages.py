@@ -21,14 +21,13 @@ from trajudge.trajectories.loaders._files import (
     Damaged,
     check_structures,
     decode,
-    inline_picture,
     name_of,
     readable,
     reason,
     record_of,
     text,
 )
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._run import Values
 from trajudge.trajectories.model import (
     ImageRef,
     Loaded,
@@ -1421,11 +1420,11 @@ def _load(files: list[Path], root: DataFolder, want: Want, needs: Needs) -> Load
         if isinstance(record, Unreadable):
             yield record
             continue
-        key, values = None, Values([])
+        key, values = None, Values(with_pictures=bool(needs.screenshots) or needs.goal_images)
         try:
             key = _key(record, attempts, values)
             if want(key):
-                yield _trajectory(record, key, needs, values)
+                yield _trajectory(record, key, values)
         except (ValueError, OSError, RecursionError) as error:
             yield Unreadable(record.place, reason(error), key)
 
@@ -1470,25 +1469,24 @@ def _first_of(fields: Mapping[str, Any], names: tuple[str, ...], values: Values)
     return next(filter(None, read), None)
 
 
-def _trajectory(record: LogRecord, key: TrajectoryKey, needs: Needs, values: Values) -> Trajectory:
+def _trajectory(record: LogRecord, key: TrajectoryKey, values: Values) -> Trajectory:
     fields, warnings = record.fields, values.warnings
     reward = _reward(fields, values)
     entries = find_entries(fields)
-    events = read_events(entries, image_opener(warnings, needs), warnings)
+    events = read_events(entries, image_opener(values), warnings)
     if not any(isinstance(event, AgentTurn) for event in events):
         met = form_of(entries or listed_entries(fields))
         raise Damaged(f"holds no turn of an agent, but {met}; read are {KNOWN}")
     opening = next(
         (event.texts for event in events if isinstance(event, UserMessage) and event.texts), ()
     )
-    goals = (values.text(fields.get(name), name) for name in _GOALS)
-    stated = next(filter(None, goals), None)
+    stated = values.first_text(fields, _GOALS)
     goal = stated or "\n".join(opening)
     repeated = (stated,) if stated else (goal, *opening)
     course = course_of(events, repeated, warnings)
     return Trajectory(
         key=key,
-        raw_task_id=_task_id(fields, Values([])) or record.task_id,
+        raw_task_id=_task_id(fields, Values()) or record.task_id,
         goal=goal,
         steps=course.steps,
         answer=course.answer,
@@ -1510,21 +1508,19 @@ def _reward(fields: Mapping[str, Any], values: Values) -> float | None:
     return next(iter(stated.values()), None)
 
 
-def image_opener(warnings: list[str], needs: Needs) -> ImageOpener:
-    """Open the pictures of one conversation, which are counted from 1; those that are not needed
-    are not decoded."""
+def image_opener(values: Values) -> ImageOpener:
+    """Open the pictures of one conversation, which are counted from 1."""
     count = 0
-    is_needed = bool(needs.screenshots) or needs.goal_images
 
     def open_image(source: str) -> ImageRef:
         nonlocal count
         count += 1
         if source.lower().startswith("data:"):
-            ref = inline_picture(source, f"number {count}", warnings, is_needed=is_needed)
+            ref = values.inline_picture(source, f"number {count}")
         else:
             where = repr(readable(source)[:80]) if source else "nothing"
             problem = f"number {count} is given as {where}, which is not fetched"
-            warnings.append(f"The picture {problem}.")
+            values.warnings.append(f"The picture {problem}.")
             ref = ImageRef(problem=f"the picture {problem}")
         return ref or ImageRef(problem=f"the picture number {count} is empty")
 

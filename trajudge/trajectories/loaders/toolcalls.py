@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders._files import PlacedRun, RunFile, placed_runs, readable, reason
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._files import readable, reason
+from trajudge.trajectories.loaders._run import PlacedRun, RunFile, Values
 from trajudge.trajectories.model import (
     Loaded,
     Observation,
@@ -95,43 +95,38 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 def tool_call_runs(path: Path) -> Iterator[PlacedRun | Unreadable]:
     """Yield every line with its run's key: the labels of a run are found by it. Raises UserError if
     there is no such file."""
-    file = FILE.existing(path)
+    return FILE.runs(path, _identify)
+
+
+def _identify(file: Path, line: bytes) -> TrajectoryKey:
+    identity = python_json.decode(line, _IDENTITY)
+    named = identity.instance_id
+    task = readable(str(identity.trajectory_id if named in (None, "") else named))
     agent = _AGENTS.get(file.stem, readable(file.stem))
-
-    def identify(line: bytes) -> TrajectoryKey:
-        identity = python_json.decode(line, _IDENTITY)
-        named = identity.instance_id
-        task = readable(str(identity.trajectory_id if named in (None, "") else named))
-        return TrajectoryKey(benchmark=BENCHMARK, agent=agent, task_id=task)
-
-    return placed_runs(path, file, identify)
+    return TrajectoryKey(benchmark=BENCHMARK, agent=agent, task_id=task)
 
 
 def _trajectory(key: TrajectoryKey, run: _Run) -> Trajectory:
-    warnings: list[str] = []
-    values = Values(warnings)
-    seen = [None, *(_shown(step.observation) for step in run.steps)]
-    steps = [
-        Step(
-            index=index,
-            observation=Observation(axtree=seen[index]),
-            reasoning=values.text(step.thought, "thought", f"of step {index}"),
-            action=_called(step.call),
-        )
-        for index, step in enumerate(run.steps)
-    ]
+    values = Values()
+    steps, seen = [], None
+    for index, step in enumerate(run.steps):
+        reasoning = values.text(step.thought, "thought", f"of step {index}")
+        observation, action = Observation(axtree=seen), _called(step.call)
+        steps.append(Step(index=index, observation=observation, reasoning=reasoning, action=action))
+        seen = _shown(step.observation)
     if run.steps:
-        steps.append(Step(index=len(run.steps), observation=Observation(axtree=seen[-1])))
+        steps.append(Step(index=len(run.steps), observation=Observation(axtree=seen)))
     answer = values.text(run.final_answer, "final_answer")
+    goal = values.text(run.goal, "goal") or ""
     return Trajectory(
         key=key,
         raw_task_id=key.task_id,
-        goal=values.text(run.goal, "goal") or "",
+        goal=goal,
         steps=tuple(steps),
         answer=answer,
         terminated=answer is not None,
         telemetry={"n_steps": float(len(run.steps))},
-        metadata={"warnings": [*warnings]} if warnings else {},
+        metadata={"warnings": [*values.warnings]} if values.warnings else {},
     )
 
 
