@@ -750,11 +750,10 @@ class TextColumn:
         self._longest = longest
         self._content = bytearray()
         self._ends = array("q")
-        self._words: dict[bytes, Bools] = {}  # those that were looked for last
+        self._words: dict[tuple[bytes, int], Bools] = {}  # of the last searches, and of how many
 
     def add(self, text: str) -> None:
         """Append the text of the next row."""
-        self._words.clear()
         self._content += searchable(text[: self._longest]).encode("utf-8", "replace") + b"\0"
         self._ends.append(len(self._content))
 
@@ -763,12 +762,13 @@ class TextColumn:
         wanted = searchable(word).encode("utf-8", "replace")
         if not wanted:
             return np.ones(len(self._ends), dtype=bool)
-        rows = self._words.get(wanted)
+        search = wanted, len(self._ends)
+        rows = self._words.get(search)
         if rows is None:
             rows = self._find(wanted)
             if len(self._words) >= _MOST_WORDS:
                 self._words.clear()
-            self._words[wanted] = rows
+            self._words[search] = rows
         return rows
 
     def _find(self, wanted: bytes) -> Bools:
