@@ -178,9 +178,7 @@ def test_select_then_accept(two: tj.Run) -> None:
     assert found.best is not None
     assert (found.folder / "decision.json").is_file()
     assert "Decision" in found._repr_html_()
-    assert repr(found) == (
-        f"<Decision: {found.best.name}, in {found.folder}; print() shows it>"
-    )
+    assert repr(found) == (f"<Decision: {found.best.name}, in {found.folder}; print() shows it>")
     kept = tj.accept(two, found, data="sample", any_benchmark=True)
     assert sum(kept.counts.values()) == 130
     assert (kept.folder / "accepted.jsonl").is_file()
