@@ -50,6 +50,7 @@ READING = "Goals and steps of the trajectories are still being read."
 # it takes at most this share of the time.
 _LONG, _SHARE = 0.5, 0.1
 
+_SMALL = 10_000_000  # bytes of judgments
 MOMENT = 0.3
 """Seconds that a page waits for goals."""
 
@@ -123,7 +124,7 @@ class OpenedRun:
 
     def notes(self, wait: float = MOMENT) -> list[str]:
         """Say what is not known of the trajectories yet, and have it read: the first call begins,
-        and waits so many seconds for what is read quickly."""
+        and waits so many seconds for those of a small run, which are read quickly."""
         with self._lock:
             begins = self._note is None
             if begins:
@@ -131,7 +132,8 @@ class OpenedRun:
         if begins:
             worker = threading.Thread(target=self._describe, daemon=True)
             worker.start()
-            worker.join(wait)
+            if identity_of(self.folder / JUDGMENTS)[0] <= _SMALL:
+                worker.join(wait)
         with self._lock:
             notes = [self._note] if self._note else []
         if identity_of(self.folder / JUDGMENTS)[0] > SEARCHED:

@@ -92,7 +92,7 @@ class Examples:
         return cls(
             keys=[run.key for run in found],
             answers=[(run.answer or "").strip() or _NO_ANSWER for run in found],
-            rows=np.array([features(run) for run in found], dtype=float),
+            rows=np.array(list(map(features, found)), dtype=float),
             labels=np.array([truth[run.key] for run in found], dtype=bool),
             groups=np.array([f"{r.key.benchmark}/{family_of(r.key)}" for r in found], dtype=str),
         )
@@ -332,13 +332,14 @@ def read_runs_of(
     """
     if not specs:
         raise UserError("the trajectories are not named: add --data KIND:PATH")
-    runs = []
+    runs: list[Trajectory] = []
     for spec in specs:
         opened = open_recorded(spec)
         if not is_asked_for:
             _check_size(spec, opened)
-        found = open_source(opened, keys.__contains__, NO_NEEDS)
-        runs += [run for run in found if isinstance(run, Trajectory)]
+        for run in open_source(opened, keys.__contains__, NO_NEEDS):
+            if isinstance(run, Trajectory):
+                runs.append(run)
     return runs
 
 

@@ -232,7 +232,7 @@ def read_runs(folders: Sequence[Path]) -> list[Source]:
     """Read the folders of runs. Raises UserError for one that is none, or is given twice: its judge
     would be compared with itself."""
     refuse_repeated(folders)
-    return [read_run(folder) for folder in folders]
+    return list(map(read_run, folders))
 
 
 def read_last_judgments(folder: Path) -> tuple[JudgmentTable, list[str]]:

@@ -87,11 +87,10 @@ def against_baseline(cells: Iterable[GroupObservations]) -> list[MetricDifferenc
         if cell.rewarded.answered.any():
             pair = JudgePair(cell.judge, RULE_BASED, cell.rewarded, cell.rule)
             pairs[cell.group.benchmark].append(pair)
-    return [
-        difference
-        for benchmark, mine in pairs.items()
-        for difference in _differences(mine, benchmark, "success")
-    ]
+    differences = []
+    for benchmark, mine in pairs.items():
+        differences += _differences(mine, benchmark, "success")
+    return differences
 
 
 def _differences(
