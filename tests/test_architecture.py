@@ -288,7 +288,7 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
 READER = "util/files.py"
 OPENERS = {
     "annotations/queue.py": "SQLite, after check_regular",
-    "app/server/static_files.py": "files of this package, through importlib",
+    "app/web.py": "files of this package, through importlib",
     "environments/apps/reading.py": "files of an application's package, through importlib",
     "environments/chromium/process.py": "locks and logs of browsers that it starts",
     "environments/model/state.py": "SQLite in memory",

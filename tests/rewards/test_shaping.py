@@ -78,6 +78,12 @@ def test_penalties_are_said_and_scaled_with_the_range() -> None:
     assert shaped(judgment, None, flips).value == pytest.approx(0.1)
 
 
+def test_a_rejected_run_pays_of_what_lies_above_the_least_value() -> None:
+    found = shaped(said(1, False, score=0.3, side_effect=True), None, RewardShaping(low=-1, high=1))
+    assert found.penalties == {"side_effect": pytest.approx(0.5 * 0.3 * 2)}
+    assert found.value == pytest.approx(2 * 0.3 - 1 - 0.3)
+
+
 SCORES = st.floats(0, 1) | st.none()
 LABELS = st.booleans() | st.none()
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks.robustness import simulated
+from tests.worlds.robustness import simulated
 from trajudge.robustness.figures import SHARES, precision_at, write_contamination
 from trajudge.robustness.rates import AttackedPrecision, WorstCase, worst_case
 from trajudge.robustness.report import JudgeRobustness

@@ -200,7 +200,7 @@ def test_the_limit_of_variants_does_not_move_the_base_rate() -> None:
     none --attacked ATTACKED => none
     RUN --attacked none => none/variants.jsonl: cannot be read
     RUN => --attacked
-    none --judge heuristic => none/manifest.json: cannot be read
+    none --judge heuristic => none: is not the folder of a run: there is no such folder
     --judge heuristic --attacked none => none/variants.jsonl: cannot be read
     --judge heuristic --drift ATTACKED => is a folder: name a file
     """

@@ -272,8 +272,17 @@ def _is_asked(asking: Asking, base: Mapping[str, Any], other: Mapping[str, Any])
     if not asking.dated:
         return wanted == found
     for one in (wanted, found):  # what is known of a model goes by its name
-        one["options"] = {n: v for n, v in one["options"].items() if n not in _OF_MODELS}
+        one["options"] = _without_limits(one["options"])
     return _is_version(wanted.pop("model"), found.pop("model")) and wanted == found
+
+
+def _without_limits(options: Any) -> Any:
+    """Return the options without what is known of models, also of a panel's members."""
+    if isinstance(options, list):
+        return [*map(_without_limits, options)]
+    if not isinstance(options, dict):
+        return options
+    return {n: _without_limits(value) for n, value in options.items() if n not in _OF_MODELS}
 
 
 def _configuration(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -173,8 +173,7 @@ def rates_of(
     won = fooled & (pairs.perturbed == 1)
     against = _twin(pairs, by_name.get(twin or ""), fooled)
     after = _truth_after(pairs)
-    changed = both & ~np.isnan(after) & ~np.isnan(pairs.truth)
-    changed &= pairs.relation in (Relation.FALSE, Relation.TRUE)
+    changed = both & _is_changed(pairs, after)
     right, follows = pairs.truth == pairs.clean, pairs.perturbed == after
     net = rate_difference(np.where(fooled, won, np.nan), against, pairs.cluster)
     return PerturbationRates(
@@ -250,6 +249,11 @@ def _truth_after(pairs: PerturbedPairs) -> Floats:
     known = [None if np.isnan(truth) else bool(truth) for truth in pairs.truth]
     after = [truth_after(pairs.relation, truth) for truth in known]
     return np.array([np.nan if truth is None else float(truth) for truth in after])
+
+
+def _is_changed(pairs: PerturbedPairs, after: Floats) -> NDArray[np.bool_]:
+    """Return where the truth is known before and after the perturbation, and another one."""
+    return ~np.isnan(pairs.truth) & ~np.isnan(after) & (pairs.truth != after)
 
 
 # Of all perturbations of a kind together.
@@ -353,10 +357,8 @@ def _consistency(everything: Sequence[PerturbedPairs]) -> RobustnessRate:
 def _pair_accuracy(everything: Sequence[PerturbedPairs]) -> RobustnessRate:
     columns = []
     for one in everything:
-        if one.relation not in (Relation.FALSE, Relation.TRUE):
-            continue
-        asked = ~np.isnan(one.clean) & ~np.isnan(one.perturbed) & ~np.isnan(one.truth)
-        after = float(one.relation is Relation.TRUE)
+        after = _truth_after(one)
+        asked = ~np.isnan(one.clean) & ~np.isnan(one.perturbed) & _is_changed(one, after)
         columns.append((asked, (one.clean == one.truth) & (one.perturbed == after), one.cluster))
     if not columns:
         return NO_RATE
@@ -597,7 +599,7 @@ def _deviations(counts: _Counts) -> tuple[Floats, Floats]:
         own = failures * (changed - added * counts.tried) / tried[:, None]
     own += counts.false + added * counts.failures
     influence = np.nan_to_num(counts.accepted / true - own / false)
-    for place in strata_of(counts.strata):
+    for place in strata_of(tuple(counts.strata.tolist())):
         if len(place) > 1:
             among = influence[:, place]
             scale = np.sqrt(len(place) / (len(place) - 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.app.made_runs import Task, write_run
-from trajudge.app.reports.content import Content, report_content
+from trajudge.app.report_content import Content, report_content
 from trajudge.app.settings import ReportConfig
 from trajudge.eval.settings import ScoreConfig
 

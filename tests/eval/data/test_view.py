@@ -11,7 +11,7 @@ from tests.eval.cases import key, label, said
 from tests.eval.data.view_runs import judgments, write
 from trajudge.annotations import store
 from trajudge.annotations.model import Role
-from trajudge.app.server.workspace import OpenedRun
+from trajudge.app.workspace import OpenedRun
 from trajudge.eval.sources import combine, observed_verdicts, read_run
 from trajudge.eval.store.filters import JudgmentView, combine_views, parse_filter, read_view
 from trajudge.eval.store.run_folder import (

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.reward_watch import reward, runs_until_sign
 from tests.llm_server import LlmServer
 from tests.rewards.cases import ACCEPTED, config, trajectory
+from tests.worlds.rewards import reward, runs_until_sign
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import WatchConfig
 from trajudge.rewards.watch import PROBES, ChangeDetector, RewardMonitor, WatchState

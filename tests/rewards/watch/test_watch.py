@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.reward_watch import audits_until_stop, canaries_until_stop, reward
 from tests.llm_server import LlmServer
 from tests.rewards.cases import ACCEPTED, config, trajectory
 from tests.rewards.server.conftest import record_of, serving
+from tests.worlds.rewards import audits_until_stop, canaries_until_stop, reward
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig, WatchConfig

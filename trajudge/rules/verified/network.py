@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from msgspec import Struct, field
 
-from trajudge.rules.errors import BadPattern, BadSpecification, InvalidValue, TooLarge, Undecided
+from trajudge.rules.files import decode, json_or_text, json_value, read_bytes
 from trajudge.rules.har import (
     Body,
     Entry,
@@ -34,6 +34,11 @@ from trajudge.rules.har import (
 )
 from trajudge.rules.limits import (
     PATTERN_SECONDS,
+    BadPattern,
+    BadSpecification,
+    InvalidValue,
+    TooLarge,
+    Undecided,
     bounded,
     bounded_json,
     compiled,
@@ -42,11 +47,10 @@ from trajudge.rules.limits import (
     timed,
     unicode_text,
 )
-from trajudge.rules.reading import decode, json_or_text, json_value, read_bytes
 from trajudge.rules.values import Mode, equal
-from trajudge.rules.values.matching import match_unordered
+from trajudge.rules.values.compare import match_unordered
 from trajudge.rules.verdict import Assertion, Outcome, checked, conjunction, decided, shown
-from trajudge.rules.verified.dataset import NetworkCheck, Schema, Task, placeholder, placeholders
+from trajudge.rules.verified.tasks import NetworkCheck, Schema, Task, placeholder, placeholders
 from trajudge.util.errors import UserError
 
 Hosts = Mapping[str, tuple[str, ...]]

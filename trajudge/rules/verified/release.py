@@ -14,10 +14,9 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from msgspec import UNSET, Struct
 
-from trajudge.rules.errors import InvalidValue
-from trajudge.rules.limits import bounded_json, is_pattern
+from trajudge.rules.limits import InvalidValue, bounded_json, is_pattern
 from trajudge.rules.values import Mode, equal, normalise
-from trajudge.rules.values.release.web import (
+from trajudge.rules.values.release import (
     base_and_query,
     is_ssh,
     normal_address,
@@ -27,7 +26,6 @@ from trajudge.rules.values.release.web import (
 from trajudge.rules.verdict import Assertion, Outcome, checked, shown
 from trajudge.rules.verified.answers import MAX_ANSWER, Oversized, normal_data
 from trajudge.rules.verified.answers import kind_of as kind_of_answer
-from trajudge.rules.verified.dataset import AnswerCheck, NetworkCheck, Schema, Task, placeholder
 from trajudge.rules.verified.network import (
     FOLDERS,
     Binding,
@@ -43,6 +41,7 @@ from trajudge.rules.verified.network import (
     unpacked,
 )
 from trajudge.rules.verified.network import jsonpath_compiled as compiled
+from trajudge.rules.verified.tasks import AnswerCheck, NetworkCheck, Schema, Task, placeholder
 
 ERROR = "error"
 

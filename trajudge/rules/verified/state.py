@@ -15,14 +15,12 @@ from urllib.parse import quote, urlsplit
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from trajudge.rules.errors import BadPattern
-from trajudge.rules.limits import bounded_json
-from trajudge.rules.output import write_json
-from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.files import decode, read_bytes, write_json
+from trajudge.rules.limits import BadPattern, bounded_json
 from trajudge.rules.values import InvalidValue, equal
 from trajudge.rules.verdict import Assertion, Outcome, decided
-from trajudge.rules.verified.dataset import BackendCheck, Task
 from trajudge.rules.verified.network import find, kind_of
+from trajudge.rules.verified.tasks import BackendCheck, Task
 from trajudge.util.errors import MissingExtra, UserError
 from trajudge.util.files import check_regular
 

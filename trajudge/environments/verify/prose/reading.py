@@ -26,7 +26,7 @@ from trajudge.environments.verify.prose.roles import (
     weigh,
 )
 from trajudge.environments.verify.prose.wanted import Wanted
-from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import InvalidValue
 from trajudge.rules.values.prose import ProseMention
 
 ROUGHLY = 0.01  # of the right value, within which "about 190" may pass for it
