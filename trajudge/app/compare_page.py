@@ -34,16 +34,17 @@ from trajudge.app.web import (
 from trajudge.app.workspace import MOMENT, CombinedRuns, Workspace, workspace_of
 from trajudge.eval.reporting.sentences import FAILED
 from trajudge.eval.runs.outputs import missing_policy
-from trajudge.eval.scoring.comparison import (
-    PairedCounts,
+from trajudge.eval.scoring.comparison import PairedCounts, paired_counts
+from trajudge.eval.scoring.observations import (
+    Observations,
+    Predictions,
+    ReferenceLabels,
     compared_observations,
     on_the_same,
-    paired_counts,
 )
-from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
 from trajudge.eval.scoring.records import Missing
 from trajudge.eval.store.filters import FIELDS, MISTAKES, UNSURE, Filter, JudgmentView, truth
-from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.labels import LabelColumns
 from trajudge.eval.store.table import UNKNOWN, VERDICTS, KeyColumns, last_of_each, places_among
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.training import key_hash
@@ -252,13 +253,11 @@ def _observed(
     verdicts[VERDICTS.index("success")] = view.expert[places]
     known = view.inclusion[places], view.split[places]
     labels = LabelColumns(view.keys.at(places), verdicts, *known)
-    reference = ReferenceLabels.of(columns.keys, labels, RewardColumns.of({}))
-    observed = []
-    for name in (query.first, query.second):
-        mine = columns.of_judge(name)
-        predictions = Predictions.of(columns.at(mine), reference, reference.judged[mine])
-        observed.append(compared_observations(predictions, "success", missing))
-    return observed
+    reference = ReferenceLabels.of(columns.keys, labels, {})
+    return [
+        compared_observations(Predictions.of(judge, columns, reference), "success", missing)
+        for judge in (query.first, query.second)
+    ]
 
 
 def _missing(protocols: set[str]) -> Missing:

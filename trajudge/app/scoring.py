@@ -22,7 +22,6 @@ from trajudge.app.workspace import FileIdentity, OpenedRun, identity_of
 from trajudge.eval.process import question_of
 from trajudge.eval.reporting.sentences import RunCost, known_dollars
 from trajudge.eval.score import read_sources, score_source
-from trajudge.eval.scoring.compute import by_judge
 from trajudge.eval.scoring.records import LabelName, ScoreReport
 from trajudge.eval.scoring.usage import judge_usage, unattributed_cost
 from trajudge.eval.settings import ScoreConfig
@@ -250,6 +249,6 @@ def _written(folder: Path) -> ListedCost | None:
 def _counted(folder: Path) -> ListedCost:
     """Count it from the run's files. Raises UserError."""
     judgments, _ = read_last_judgments(folder)
-    spent = [judge_usage(name, judgments.at(mine)) for name, mine in by_judge(judgments)]
+    spent = [judge_usage(judge, judgments) for judge in judgments.judges]
     unattributed = unattributed_cost(folder / PAYMENTS, judgments.calls)
     return ListedCost(known_dollars(spent, unattributed), unattributed.dollars)

@@ -25,7 +25,7 @@ import socket
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -54,7 +54,12 @@ _MAX_KEPT = 2**20  # bytes of a request's body in the records
 _MAX_ANSWER = 64 * 2**20  # bytes of a model's answer that are read for its usage
 _MAX_EVENT = 8 * 2**20  # bytes of one event of a stream
 _LONGEST_LINE = 2**20
-_SECRET = ("cookie", "set-cookie", "authorization", "proxy-authorization")
+_PAUSE = 0.25  # seconds for which lines of requests are gathered
+_SECRET = (b"cookie", b"set-cookie", b"authorization", b"proxy-authorization")
+_OF_CONNECTIONS = (
+    *(b"connection", b"keep-alive", b"transfer-encoding"),
+    *(b"proxy-connection", b"proxy-authorization"),
+)
 CUT = "cut off by a fault"
 _REDIRECTS = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
@@ -125,7 +130,7 @@ class Purpose(NamedTuple):
 
 
 def purpose_of(method: str, headers: Mapping[str, str]) -> Purpose:
-    """Return what a request is for; ``headers`` by names in lower case.
+    """Return what a request is for; ``headers`` are found by names in lower case.
 
     Where browsers do not say it (``Sec-Fetch-Dest`` is for trustworthy addresses alone), it is
     guessed by the fields that they send with documents, pages and frames alike.
@@ -429,6 +434,9 @@ class Task:
         return next((fault for fault in due if kind in fault["assets"]), None)
 
 
+Fields = tuple[tuple[bytes, bytes], ...]  # of a message's head
+
+
 @dataclass(eq=False)
 class Exchange:
     """A request of the site and what became of it; times are Unix seconds."""
@@ -438,7 +446,7 @@ class Exchange:
     method: str
     url: str
     began: float
-    headers: list[tuple[str, str]]
+    headers: Fields
     body: bytes
     load: PageLoad | None = None
     sent: float | None = None
@@ -503,13 +511,19 @@ def _no_store(headers: "http.Headers") -> None:
 
 def _end_to_end(request: "http.Request") -> None:
     """Remove the fields that hold for a connection alone. The body is whole: it has a length."""
-    headers = request.headers
-    body = request.raw_content or b""
-    if headers.pop("transfer-encoding", None) is not None or body:
-        headers["Content-Length"] = str(len(body))
-    named = [name.strip() for name in headers.get("connection", "").split(",") if name.strip()]
-    for name in (*named, "connection", "keep-alive", "proxy-connection", "proxy-authorization"):
-        headers.pop(name, None)
+    named = request.headers.get("connection", "").lower().encode().split(b",")
+    gone = {*_OF_CONNECTIONS, *(name.strip() for name in named)}
+    fields = [field for field in request.headers.fields if field[0].lower() not in gone]
+    if body := request.raw_content:
+        fields = [field for field in fields if field[0].lower() != b"content-length"]
+        fields.append((b"Content-Length", b"%d" % len(body)))
+    request.headers.fields = tuple(fields)
+
+
+def _pairs(fields: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    """Return the fields of a message without those that name or admit a user."""
+    kept = (field for field in fields if field[0].lower() not in _SECRET)
+    return [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in kept]
 
 
 class FaultAddon:
@@ -525,6 +539,7 @@ class FaultAddon:
         self.link: asyncio.StreamWriter | None = None
         self.background: set[asyncio.Task[None]] = set()
         self.under_way: set[Exchange] = set()
+        self.finished: list[tuple[Exchange, int, str, Fields, float]] = []
 
     def load(self, loader: Any) -> None:
         """Declare the option that names the settings."""
@@ -651,8 +666,8 @@ class FaultAddon:
         if task is None:
             return None
         for exchange in [one for one in self.under_way if one.task is task]:
-            self.finish(exchange, -1, "", [], exchange.error or "broke off: the task ended")
-        self.requests.flush()
+            self.finish(exchange, -1, "", (), exchange.error or "broke off: the task ended")
+        self.write_requests()
         counts = {"refused": task.refused, "tunnels": task.tunnels}
         seconds = {"started": task.started, "ended": time.time()}
         self.send({"ended": {"number": task.number, "id": task.id, **counts, **seconds}})
@@ -773,8 +788,7 @@ class FaultAddon:
 
     def purpose(self, flow: "http.HTTPFlow", url: str) -> Purpose:
         """Return what a request is for: as a browser says, or the user of another program."""
-        method = flow.request.method
-        named = {name.lower(): value for name, value in flow.request.headers.items()}
+        method, named = flow.request.method, flow.request.headers
         if self.page_requests is not None and "sec-fetch-dest" not in named:
             page = bool(self.page_requests.search(f"{method} {url}"))
             return Purpose(page, True, "", "document" if page else "other")
@@ -792,9 +806,9 @@ class FaultAddon:
             self.direct(flow, server)
             return
         _end_to_end(request)
-        began, headers = request.timestamp_start, list(request.headers.items(multi=True))
+        began, fields = request.timestamp_start, request.headers.fields
         body = request.raw_content or b""
-        exchange = Exchange(task, purpose, request.method, url, began, headers, body)
+        exchange = Exchange(task, purpose, request.method, url, began, fields, body)
         self.under_way.add(exchange)
         flow.metadata["trajudge"] = exchange
         if purpose.page:
@@ -852,7 +866,7 @@ class FaultAddon:
             until = time.monotonic() + RETRY_WINDOW
             task.resets[exchange.method, exchange.url] = (load, fault, until)
             load.again = None
-            self.finish(exchange, -1, "", [], "reset by a fault")
+            self.finish(exchange, -1, "", (), "reset by a fault")
             _reset(flow)
         elif kind == "session":
             given = flow.request.headers.get("cookie", "").split(";")
@@ -1015,9 +1029,9 @@ class FaultAddon:
             self.change_document(flow, exchange, load)
         if not response.stream:
             exchange.size = len(response.raw_content or b"")
-        headers = list(response.headers.items(multi=True))
+        fields = response.headers.fields
         reason = response.reason or _reason(response.status_code)
-        self.finish(exchange, response.status_code, reason, headers, exchange.error)
+        self.finish(exchange, response.status_code, reason, fields, exchange.error)
         if exchange.error == CUT:
             flow.kill()
 
@@ -1066,47 +1080,23 @@ class FaultAddon:
         if exchange is not None and not exchange.done:
             if exchange.sent is not None:
                 exchange.spans.append(("site", exchange.sent, time.time()))
-            headers = list(flow.response.headers.items(multi=True)) if flow.response else []
+            headers = flow.response.headers.fields if flow.response else ()
             reason = flow.response.reason if flow.response else ""
             self.finish(exchange, status, reason, headers, f"broke off: {message}")
 
     def finish(
-        self,
-        exchange: Exchange,
-        status: int,
-        reason: str,
-        headers: list[tuple[str, str]],
-        error: str | None,
+        self, exchange: Exchange, status: int, reason: str, headers: Fields, error: str | None
     ) -> None:
-        """Record a request of the site: its line for the trace and, for a page load, its event."""
+        """Record a request of the site: its line for the trace, which nobody waits for, and for a
+        page load its event."""
         if exchange.done:
             return
         exchange.done, exchange.error, end = True, error, time.time()
         self.under_way.discard(exchange)
+        if not self.finished:
+            asyncio.get_running_loop().call_later(_PAUSE, self.write_requests)
+        self.finished.append((exchange, status, reason, headers, end))
         load, total = exchange.load, end - exchange.began
-        wait = (exchange.first_byte or end) - exchange.began
-        body = exchange.body
-        line = {
-            "number": exchange.task.number,
-            "began": exchange.began,
-            "seconds": total,
-            "wait": wait,
-            "method": exchange.method,
-            "url": exchange.url,
-            "headers": [pair for pair in exchange.headers if pair[0].lower() not in _SECRET],
-            "body": body[:_MAX_KEPT].decode("utf-8", "replace"),
-            "body_size": len(body),
-            "status": status,
-            "reason": reason,
-            "response_headers": [pair for pair in headers if pair[0].lower() not in _SECRET],
-            "size": exchange.size,
-            "type": exchange.purpose.type,
-            "k": load.k if load else None,
-            "faults": exchange.faults,
-            "error": error,
-            "spans": [*exchange.spans, ("proxy", exchange.began, end)],
-        }
-        self.requests.write(json.dumps(line) + "\n")
         if load is None:
             return
         site, injected = exchange.seconds("site"), exchange.seconds("injected")
@@ -1127,6 +1117,35 @@ class FaultAddon:
             injected_ms=_ms(injected),
             proxy_ms=_ms(total - site - injected),
         )
+
+    def write_requests(self) -> None:
+        """Append the lines of the requests that have ended."""
+        finished, self.finished = self.finished, []
+        if not finished:
+            return
+        for exchange, status, reason, headers, end in finished:
+            line = {
+                "number": exchange.task.number,
+                "began": exchange.began,
+                "seconds": end - exchange.began,
+                "wait": (exchange.first_byte or end) - exchange.began,
+                "method": exchange.method,
+                "url": exchange.url,
+                "headers": _pairs(exchange.headers),
+                "body": exchange.body[:_MAX_KEPT].decode("utf-8", "replace"),
+                "body_size": len(exchange.body),
+                "status": status,
+                "reason": reason,
+                "response_headers": _pairs(headers),
+                "size": exchange.size,
+                "type": exchange.purpose.type,
+                "k": exchange.load.k if exchange.load else None,
+                "faults": exchange.faults,
+                "error": exchange.error,
+                "spans": [*exchange.spans, ("proxy", exchange.began, end)],
+            }
+            self.requests.write(json.dumps(line) + "\n")
+        self.requests.flush()
 
     # Model calls.
 

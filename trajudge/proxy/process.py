@@ -403,7 +403,7 @@ async def _start(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) 
         stdin=asyncio.subprocess.DEVNULL,
         stdout=log,
         stderr=log,
-        start_new_session=True,  # Ctrl-C is our business: the tasks end first
+        process_group=0,  # Ctrl-C is our business: the tasks end first
     )
 
 

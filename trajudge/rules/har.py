@@ -38,19 +38,14 @@ if TYPE_CHECKING:
 
 # A body beyond this is no form that an agent filled in.
 MAX_BODY = 32 * 2**20
-
 _ABSENT = Raw(b"null")
-
 _STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf")
-
 STATIC_SUFFIXES = (*_STATIC, ".ico", ".webp")
 
 # The path of an address of which ``urlsplit``, which takes a hundred times as long, says the same:
 # a plain host, and nothing but visible ASCII in the path.
 _PLAIN_PATH = re.compile(r"https?://[A-Za-z0-9._:-]+(/[!-\"$->@-~]*)(?=[?#]|\Z)")
-
 Resources = Callable[[str], bytes | None]
-
 """The body that a trace keeps beside its entries, by its place; None if it has none."""
 
 
@@ -149,7 +144,6 @@ def _moment(started: object) -> float | None:
 
 
 _PAIRS = msgspec.json.Decoder(tuple[Pair, ...] | None)
-
 _BODY = msgspec.json.Decoder(Body | None)
 
 
@@ -226,9 +220,7 @@ def _decoded(body: Body | None) -> Body | None:
 
 
 _ENTRY = msgspec.json.Decoder(Entry)
-
 _FIELDS = {"headers": "headers", "postData": "post_data"}
-
 _ANSWER = {"headers": "headers", "cookies": "cookies", "content": "content"}
 
 
@@ -310,9 +302,7 @@ def _raw(value: Any) -> Raw:
 
 
 MAX_UNPACKED = MAX_BYTES
-
 MAX_BODIES = 256 * 2**20
-
 """Bytes of bodies kept beside a trace that are read in all: one small file may stand for many."""
 
 _PLACE = re.compile(r"(?:resources/)?[\w.-]{1,200}")
@@ -480,12 +470,8 @@ class _Line(Struct):
 
 
 _HAR = msgspec.json.Decoder(_Har)
-
 _LINE = msgspec.json.Decoder(_Line)
-
 _LIST = msgspec.json.Decoder(list[Raw])
-
-
 Decoded = TypeVar("Decoded")
 
 
@@ -589,12 +575,10 @@ def _readable(path: Path, unpacked: Unpacked) -> Iterator[None]:
 
 
 SECRET_HEADERS = frozenset({"cookie", "set-cookie", "authorization", "proxy-authorization"})
-
 """Headers by which somebody could act in the agent's name; lower case."""
 
 # The name of the document in an archive, where Playwright looks for it.
 _IN_ZIP = "har.har"
-
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 

@@ -38,7 +38,18 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_GIVEN: dict[frozenset[str], set[str]] = {}
 R = TypeVar("R", bound=Record)
+
+
+def compacted(record: R) -> R:
+    """Share with equal kinds of records which fields were given: pydantic keeps a set of their
+    names beside each, which takes more than most keys. It copies the set before it changes it."""
+    fields_set = record.__pydantic_fields_set__
+    object.__setattr__(
+        record, "__pydantic_fields_set__", _GIVEN.setdefault(frozenset(fields_set), fields_set)
+    )
+    return record
 
 
 def defaults_of(kind: type[Record]) -> dict[str, Any]:
@@ -73,10 +84,9 @@ _set_fields, _set_given, _set_extra, _set_private = (
 )
 
 
-# Shared by all records of a kind: pydantic copies the set before it changes it.
 @cache
 def _every_field(kind: type[Record]) -> set[str]:
-    return set(kind.model_fields)
+    return _GIVEN.setdefault(frozenset(kind.model_fields), set(kind.model_fields))
 
 
 def canonical_task_id(benchmark: str, task_id: str) -> str:
@@ -115,9 +125,11 @@ class TrajectoryKey(Record):
         fields = {
             "benchmark": intern(benchmark),
             "agent": intern(agent),
-            "task_id": canonical_task_id(benchmark, task_id),
+            "task_id": task_id,
             "attempt": attempt,
         }
+        if benchmark in _VARIANT_SEGMENTS:
+            fields["task_id"] = canonical_task_id(benchmark, task_id)
         return checked(cls, fields)
 
     @property

@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Literal
 
 from trajudge.environments.model.spec import TODAY
+from trajudge.environments.verify.mentions import ProseKind, ProseMention, mentions
 from trajudge.environments.verify.names import is_clock, may_mean, name_form, names, times
 from trajudge.environments.verify.prose.passages import lines
 from trajudge.environments.verify.prose.qualifiers import is_label
 from trajudge.environments.verify.prose.question import Question, stems
 from trajudge.rules.limits import InvalidValue
 from trajudge.rules.values import normalise
-from trajudge.rules.values.prose import ProseKind, ProseMention, mentions
 from trajudge.rules.values.quantities import parse_duration
 from trajudge.rules.values.texts import normal_text
 

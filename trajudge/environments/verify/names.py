@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from trajudge.environments.verify.mentions import ProseMention
 from trajudge.environments.verify.prose.passages import without_stops
 from trajudge.environments.verify.prose.question import Question, stem, stems
-from trajudge.rules.values.prose import ProseMention
 from trajudge.rules.values.texts import normal_text
 
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d{2})(?: ?(am|pm|a\.m\.?|p\.m\.?))?", re.IGNORECASE)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
-from trajudge.eval.rungs import furthest_rung
+from trajudge.eval.rungs import furthest_rungs
 from trajudge.judges.model import SECOND_ASKED, USAGE_FIELDS, Judgment, Status
 from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import Record, TrajectoryKey, canonical_task_id
@@ -92,8 +92,7 @@ class KeyColumns:
     def of(cls, keys: Iterable[KeyLike]) -> KeyColumns:
         """Turn keys into columns."""
         builder = KeyColumnsBuilder()
-        for key in keys:
-            builder.add(key)
+        builder.extend(keys)
         return builder.build()
 
     def at(self, rows: Any) -> KeyColumns:
@@ -122,7 +121,7 @@ class KeyColumns:
 
 
 class KeyColumnsBuilder:
-    """Takes keys one by one."""
+    """Takes keys, some at a time or one by one."""
 
     def __init__(self) -> None:
         self._names = _Numbers(), _Numbers(), _Numbers()
@@ -130,16 +129,21 @@ class KeyColumnsBuilder:
         self._append = tuple(codes.append for codes in self._codes)
 
     def add(self, key: KeyLike) -> None:
-        """Append a key; its task's id is made canonical."""
+        """Append a key."""
+        self.extend((key,))
+
+    def extend(self, keys: Iterable[KeyLike]) -> None:
+        """Append keys; their tasks' ids are made canonical."""
         benchmarks, agents, tasks = self._names
         first, second, third, last = self._append
-        benchmark, task = key.benchmark, key.task_id
-        if type(key) is not TrajectoryKey:
-            task = canonical_task_id(benchmark, task)
-        first(benchmarks[benchmark])
-        second(agents[key.agent])
-        third(tasks[task])
-        last(key.attempt)
+        for key in keys:
+            benchmark, task = key.benchmark, key.task_id
+            if type(key) is not TrajectoryKey:
+                task = canonical_task_id(benchmark, task)
+            first(benchmarks[benchmark])
+            second(agents[key.agent])
+            third(tasks[task])
+            last(key.attempt)
 
     def build(self) -> KeyColumns:
         """Return the columns; nothing is added afterwards."""
@@ -570,6 +574,8 @@ _NO_TOKENS = (0,) * len(USAGE_FIELDS)  # not reported, as no prompt has none
 
 _VERDICTS = attrgetter(*VERDICTS)
 
+_KEY = attrgetter("key")
+
 _CODE: dict[bool | None, int] = {True: 1, False: 0, None: UNKNOWN}
 
 _KINDS = {
@@ -600,15 +606,14 @@ class JudgmentTableBuilder:
         length: ArrayLike = 0,
     ) -> None:
         """Append judgments, (n,), whose lines of ``length`` bytes stand at ``offset``, (n,)."""
-        for judgment in judgments:
-            self._keys.add(judgment.key)
+        self._keys.extend(map(_KEY, judgments))
         calls = [(row, call) for row, j in enumerate(judgments, self._count) for call in j.calls]
         judges, stages, codes, code = self._judges, self._stages, STATUS_CODE, _CODE
         columns: dict[str, Any] = {
             "judge": [judges[j.judge] for j in judgments],
             "sample": [j.sample for j in judgments],
             "status": [codes[j.status] for j in judgments],
-            "rung": [furthest_rung(j.calls) for j in judgments],
+            "rung": furthest_rungs(judgments),
             "score": [_NO_NUMBER if j.score is None else j.score for j in judgments],
             "second_asked": [
                 j.scores.get(SECOND_ASKED, _NO_NUMBER) if j.scores else _NO_NUMBER

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -97,6 +97,18 @@ class Finding(msgspec.Struct, frozen=True):
     mend: str
 
 
+class Flawed(Protocol):
+    """What the linters ask of a task of any dialect."""
+
+    @property
+    def task_id(self) -> int | str: ...
+    @property
+    def flaw(self) -> TaskFlaw | None: ...
+
+
+AnyTask = TypeVar("AnyTask", bound=Flawed)
+
+
 def unreadable_finding(task_id: int | str, flaw: TaskFlaw) -> Finding:
     """Return the finding on a task that cannot be read."""
     problem = f"No run of the task is judged, for it cannot be read: {flaw.problem}."
@@ -143,15 +155,15 @@ class LintReport(NamedTuple):
 
 
 def counts(
-    findings: Sequence[Finding], severities: Severities, unions: Mapping[str, tuple[str, ...]]
+    findings: Iterable[Finding], severities: Severities, unions: Mapping[str, tuple[str, ...]]
 ) -> tuple[Count, ...]:
     """Return one count for each category, also for those without findings, then one for each union.
 
     A task counts once however many findings it has.
     """
-    made = []
+    listed, made = list(findings), []
     for category, parts in {**{one: (one,) for one in severities}, **unions}.items():
-        found = [finding for finding in findings if finding.category in parts]
+        found = [finding for finding in listed if finding.category in parts]
         made.append(
             Count(
                 category=category,
@@ -253,8 +265,6 @@ def write_findings(out: Path, report: LintReport) -> None:
 
 
 Where = Literal["answer", "page"]
-Fields = Iterator[tuple[str, object]]
-Detector = Callable[[Task], Iterator[Finding]]
 _MARKER = re.compile(r"\|\s{0,3}or\s{0,3}\|", re.IGNORECASE)
 _PATTERN = re.compile(r"^\^|\.[*+]|\\[dwsbDWSB]|\[[^\]\n]{1,40}\][*+]|\(\?[:=!imsP<]")
 _NUMBER_AT_EDGE = re.compile(r"^\d|\d$")
@@ -329,114 +339,116 @@ def _listed(task: Task, field: str, where: Where, how: str, texts: object) -> It
             yield Reference(task, f"{field}[{index}]", where, how, text, texts)
 
 
-class _Category(NamedTuple):
-    """A weakness: the fields of a task that have it, each with its value; what is wrong with them,
-    and the fix, in a sentence each."""
+class Weakness(NamedTuple):
+    """Where a task has a weakness, what stands there, and what is said of it; "" as its category
+    says."""
 
-    fields: Callable[[Task], Fields]
+    field: str
+    value: object
+    problem: str = ""
+    mend: str = ""
+
+
+class Category(NamedTuple):
+    """A kind of weakness: where a task has it, what is wrong and the fix, in a sentence each."""
+
+    find: Callable[[Task], Iterator[Weakness]]
     problem: str
     mend: str
     severity: Severity = Severity.WARNING
 
-    def find(self, name: str, task: Task) -> Iterator[Finding]:
-        """Yield the findings in a task."""
-        for at in self.fields(task):
-            yield Finding(task.task_id, name, *at, self.problem, self.mend)
 
-
-def _page_content(task: Task) -> Fields:
+def _page_content(task: Task) -> Iterator[Weakness]:
     """Page checks with a blank locator: the text counts wherever on the page it stands."""
     for place, check in page_checks(task):
         if not check.locator.strip():
-            yield f"{place}.locator", check.locator
+            yield Weakness(f"{place}.locator", check.locator)
 
 
-def _page_substring(task: Task) -> Fields:
+def _page_substring(task: Task) -> Iterator[Weakness]:
     """Page checks by ``must_include``, whatever the locator."""
     for place, check in page_checks(task):
-        contents = check.required_contents
-        if contents.must_include is not UNSET:
-            yield f"{place}.required_contents.must_include", list(contents.must_include)
+        texts = check.required_contents.must_include
+        if texts is not UNSET:
+            yield Weakness(f"{place}.required_contents.must_include", list(texts))
 
 
-def _locator_substring(task: Task) -> Fields:
+def _locator_substring(task: Task) -> Iterator[Weakness]:
     """Page checks by ``must_include`` on an element's ``outerText``."""
     for place, check in page_checks(task):
         if check.required_contents.must_include is not UNSET and "outerText" in check.locator:
-            yield f"{place}.locator", check.locator
+            yield Weakness(f"{place}.locator", check.locator)
 
 
-def _response_substring(task: Task) -> Fields:
+def _response_substring(task: Task) -> Iterator[Weakness]:
     """Answers judged by ``must_include``."""
     answers = task.eval.reference_answers
     if answers is not None and answers.must_include is not UNSET:
-        yield "eval.reference_answers.must_include", list(answers.must_include)
+        yield Weakness("eval.reference_answers.must_include", list(answers.must_include))
 
 
-def _unachievable(task: Task) -> Fields:
+def _unachievable(task: Task) -> Iterator[Weakness]:
     """Tasks whose right answer is "N/A"."""
-    for reference in references(task):
-        if reference.how == "fuzzy_match" and reference.among == (UNACHIEVABLE,):
-            yield reference.field, reference.text
+    for one in references(task):
+        if one.how == "fuzzy_match" and one.among == (UNACHIEVABLE,):
+            yield Weakness(one.field, one.text)
 
 
-def _llm_evaluation(task: Task) -> Fields:
+def _llm_evaluation(task: Task) -> Iterator[Weakness]:
     """Tasks that a language model judges, "N/A" included (a model reads other answers)."""
-    answers = task.eval.reference_answers
     holders: list[tuple[str, ReferenceAnswers | RequiredContents | None]] = [
-        ("eval.reference_answers", answers)
+        ("eval.reference_answers", task.eval.reference_answers)
     ]
     for place, check in page_checks(task):
-        contents = check.required_contents
-        if contents.given[:1] == ("fuzzy_match",):
-            holders.append((f"{place}.required_contents", contents))
+        if check.required_contents.given[:1] == ("fuzzy_match",):
+            holders.append((f"{place}.required_contents", check.required_contents))
     for place, holder in holders:
         if holder is not None and holder.fuzzy_match is not UNSET:
             value = holder.fuzzy_match
-            yield f"{place}.fuzzy_match", value if isinstance(value, str) else list(value)
+            yield Weakness(f"{place}.fuzzy_match", value if isinstance(value, str) else list(value))
 
 
-def _pictures(task: Task) -> Fields:
+def _pictures(task: Task) -> Iterator[Weakness]:
     """Tasks that a vision model, or a comparison of pictures, judges."""
     if "page_image_query" in task.eval.eval_types:
         queries = task.eval.page_image_query
-        yield "eval.page_image_query", [] if queries is UNSET else list(queries)
+        yield Weakness("eval.page_image_query", [] if queries is UNSET else list(queries))
 
 
-PUBLISHED: Mapping[str, _Category] = {
-    "page_content": _Category(
+PUBLISHED: Mapping[str, Category] = {
+    "page_content": Category(
         _page_content,
         "The whole page is searched, so the text counts in any field.",
         "Name the element that must hold the text.",
     ),
-    "page_substring": _Category(
+    "page_substring": Category(
         _page_substring,
         "Any text around the references is accepted.",
         "Compare the element's whole value, with its type.",
     ),
-    "locator_substring": _Category(
+    "locator_substring": Category(
         _locator_substring,
         "The text of the element and of all in it is searched for a substring.",
         "Read the one field that matters and compare its whole value.",
     ),
-    "response_substring": _Category(
+    "response_substring": Category(
         _response_substring,
         "Any answer that contains the references passes, also one that denies them.",
         "Ask for a structured answer and compare typed values.",
     ),
-    "unachievable": _Category(
+    "unachievable": Category(
         _unachievable,
         'A run that did nothing and answers "N/A" passes.',
         "Ask for a status that names the reason, and for evidence of a search.",
         Severity.ERROR,
     ),
-    "llm_evaluation": _Category(
+    "llm_evaluation": Category(
         _llm_evaluation,
         "The verdict depends on a language model.",
         "Compare typed values, such as durations or addresses.",
         Severity.NOTE,
     ),
-    "pictures": _Category(
+    "pictures": Category(
         _pictures,
         "The verdict depends on pictures of a page, which runs do not store: it is unknown here.",
         "Compare the picture's address, or the name of what it shows.",
@@ -449,34 +461,19 @@ UNIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _finding(task: Task, category: str, at: tuple[str, object], problem: str, mend: str) -> Finding:
-    return Finding(task.task_id, category, *at, problem, mend)
-
-
-def unreadable(task: Task) -> Iterator[Finding]:
-    """Find tasks with a field that cannot be read: all others of the file are."""
-    if task.flaw:
-        yield unreadable_finding(task.task_id, task.flaw)
-
-
-def dead_marker(task: Task) -> Iterator[Finding]:
+def _dead_marker(task: Task) -> Iterator[Weakness]:
     """Alternatives that the harness reads as text, because of their place or their form."""
+    places = "must_include" if task.harness.alternatives else "page must_include"
+    mend = f'Alternatives work in reference_url and {places} only, as " |OR| ".'
     for reference in references(task):
         if any(_MARKER.search(option) for option in reference.options):
-            yield _marker(task, reference.field, reference.text)
+            yield Weakness(reference.field, reference.text, mend=mend)
     url = task.eval.reference_url or ""
     if any(_MARKER.search(one) for one in alternatives(url)):
-        yield _marker(task, "eval.reference_url", url)
+        yield Weakness("eval.reference_url", url, mend=mend)
 
 
-def _marker(task: Task, field: str, value: str) -> Finding:
-    places = "must_include" if task.harness.alternatives else "page must_include"
-    problem = '"|OR|" is read as text here, so no alternative can match.'
-    mend = f'Alternatives work in reference_url and {places} only, as " |OR| ".'
-    return _finding(task, "dead_marker", (field, value), problem, mend)
-
-
-def dead_field(task: Task) -> Iterator[Finding]:
+def _dead_field(task: Task) -> Iterator[Weakness]:
     """Find checks that are written down and never made."""
     spec = task.eval
     answers = spec.reference_answers
@@ -490,22 +487,22 @@ def dead_field(task: Task) -> Iterator[Finding]:
     }
     for name, (field, value) in written.items():
         if value and name not in spec.eval_types:
-            shown = value if isinstance(value, str) else "..."
             problem = f"It is never read, because eval_types does not name {name}."
-            yield _finding(task, "dead_field", (field, shown), problem, f"Add {name} or remove it.")
+            given = value if isinstance(value, str) else "..."
+            yield Weakness(field, given, problem, f"Add {name} or remove it.")
     for place, check in page_checks(task):
-        given = check.required_contents.given
-        for name in given[1:]:
+        first_given, *others = check.required_contents.given or ("",)
+        for name in others:
             texts = getattr(check.required_contents, name)
-            at = (
+            yield Weakness(
                 f"{place}.required_contents.{name}",
                 list(texts) if isinstance(texts, tuple) else texts,
+                f"It is never read, because {first_given} stands beside it.",
+                "Make two entries of them.",
             )
-            problem = f"It is never read, because {given[0]} stands beside it."
-            yield _finding(task, "dead_field", at, problem, "Make two entries of them.")
 
 
-def vacuous(task: Task) -> Iterator[Finding]:
+def _vacuous(task: Task) -> Iterator[Weakness]:
     """Find checks that every run passes, or that check nothing at all."""
     listed = list(references(task))
     referenced = {
@@ -514,22 +511,23 @@ def vacuous(task: Task) -> Iterator[Finding]:
         "program_html": ("eval.program_html", any(one.where == "page" for one in listed)),
         "page_image_query": ("eval.page_image_query", bool(task.eval.page_image_query)),
     }
-    if not task.eval.eval_types and not task.flaw:
-        yield _vacuous(task, ("eval.eval_types", []), "No check is named, so nothing is checked.")
+    if not task.eval.eval_types:
+        yield Weakness("eval.eval_types", [], "No check is named, so nothing is checked.")
     for check in task.eval.eval_types:
         field, has_reference = referenced[check]
         if not has_reference:
-            yield _vacuous(task, (field, ""), f"{check} is named and has no reference.")
-    for reference in listed:
-        at = (reference.field, reference.text)
-        if reference.how == "must_include":
-            if any(not clean(one) for one in reference.options):
-                yield _vacuous(task, at, "A blank reference is part of every text.")
-            elif _always_met(reference):
+            yield Weakness(field, "", f"{check} is named and has no reference.")
+    for one in listed:
+        problem = ""
+        if one.how == "must_include":
+            if any(not clean(option) for option in one.options):
+                problem = "A blank reference is part of every text."
+            elif _always_met(one):
                 problem = "An alternative of one character is looked for in itself: all pass."
-                yield _vacuous(task, at, problem)
-        elif (reference.where, reference.how, reference.text) == ("page", "exact_match", ""):
-            yield _vacuous(task, at, "A page without the element reads as blank, and passes.")
+        elif (one.where, one.how, one.text) == ("page", "exact_match", ""):
+            problem = "A page without the element reads as blank, and passes."
+        if problem:
+            yield Weakness(one.field, one.text, problem)
 
 
 def _always_met(reference: Reference) -> bool:
@@ -538,82 +536,69 @@ def _always_met(reference: Reference) -> bool:
     return folds and any(len(one) == 1 for one in options)
 
 
-def _vacuous(task: Task, at: tuple[str, object], problem: str) -> Finding:
-    return _finding(task, "vacuous", at, problem, "Write what the run must have reached.")
-
-
-def literal_pattern(task: Task) -> Iterator[Finding]:
+def _literal_pattern(task: Task) -> Iterator[Weakness]:
     """Find references written as regular expressions, which the harness compares literally."""
     texts = [(reference.field, reference.text) for reference in references(task)]
-    texts.append(("eval.reference_url", task.eval.reference_url or ""))
-    for field, text in texts:
+    for field, text in (*texts, ("eval.reference_url", task.eval.reference_url or "")):
         if _PATTERN.search(text):
-            problem = "It looks like a regular expression and is compared letter by letter."
-            mend = "Write the text itself, or alternatives where they are read."
-            yield _finding(task, "literal_pattern", (field, text), problem, mend)
+            yield Weakness(field, text)
 
 
-def number_run_on(task: Task) -> Iterator[Finding]:
+def _substrings(task: Task) -> Iterator[Reference]:
+    return (one for one in references(task) if one.how == "must_include")
+
+
+def _number_run_on(task: Task) -> Iterator[Weakness]:
     """Substrings with a digit at the edge: "10" is part of "100" and "2" of "12"."""
-    for reference in references(task):
-        if reference.how != "must_include":
-            continue
+    for reference in _substrings(task):
         for option in reference.options:
             text = clean(option)
-            if reference.is_word(option) or len(text) > 12 or not _NUMBER_AT_EDGE.search(text):
-                continue
-            at = (reference.field, reference.text)
-            longer = f"1{text}" if text[0].isdigit() else f"{text}0"
-            problem = f"Longer numbers contain it, such as {longer!r}."
-            yield _finding(task, "number_run_on", at, problem, "Compare the number as a number.")
-            break
+            if not reference.is_word(option) and len(text) <= 12 and _NUMBER_AT_EDGE.search(text):
+                longer = f"1{text}" if text[0].isdigit() else f"{text}0"
+                problem = f"Longer numbers contain it, such as {longer!r}."
+                yield Weakness(reference.field, reference.text, problem)
+                break
 
 
-def polarity(task: Task) -> Iterator[Finding]:
+def _polarity(task: Task) -> Iterator[Weakness]:
     """Yes and no as substrings: "Yes, the answer is no" holds both, "know" holds no."""
-    for reference in references(task):
-        if reference.how == "must_include" and _POLARITY & set(map(clean, reference.options)):
-            at = (reference.field, reference.text)
-            inside = reference.task.harness.whole_words == "lone"
-            what = "says both, or a word that contains it," if inside else "says both"
-            problem = f"An answer that {what} passes."
-            yield _finding(task, "polarity", at, problem, "Compare a boolean, or the whole answer.")
+    inside = ", or a word that contains it," if task.harness.whole_words == "lone" else ""
+    for reference in _substrings(task):
+        if _POLARITY & set(map(clean, reference.options)):
+            problem = f"An answer that says both{inside} passes."
+            yield Weakness(reference.field, reference.text, problem)
 
 
-def redundant(task: Task) -> Iterator[Finding]:
+def _redundant(task: Task) -> Iterator[Weakness]:
     """Find references that another one of the same list contains: they check nothing more."""
-    for reference in references(task):
-        if reference.how != "must_include" or not clean(reference.text):
+    for reference in _substrings(task):
+        if not clean(reference.text):
             continue
         for index, other in enumerate(reference.among):
             within = must_include(reference.text, clean(other), task.harness)
             alone = not _MARKER.search(other)
             if within and alone and not reference.field.endswith(f"[{index}]"):
-                at = (reference.field, reference.text)
                 problem = f"{other!r} contains it, so its own occurrence is never checked."
-                mend = "Count occurrences, or compare a list of values."
-                yield _finding(task, "redundant", at, problem, mend)
+                yield Weakness(reference.field, reference.text, problem)
                 break
 
 
-def answer_leak(task: Task) -> Iterator[Finding]:
+def _given_away(task: Task) -> Iterator[Weakness]:
     """Answers that stand in the question: the intent, or the numbers in it, would pass."""
     answers = task.eval.reference_answers
     if answers is None or answers.must_include is UNSET or not answers.must_include:
         return
     alone = len(answers.must_include) == 1
     numbers = " ".join(re.findall(r"\d+", task.intent))
-    for said in (clean(task.intent), numbers):
-        held = (includes(text, said, task.harness, lone=alone) for text in answers.must_include)
-        if all(held):
-            at = ("eval.reference_answers.must_include", list(answers.must_include))
-            problem = f"Repeating words or numbers of the intent passes: {said[:80]!r}."
-            mend = "Compare the whole answer, or choose an instance whose answer is not in it."
-            yield _finding(task, "given_away", at, problem, mend)
+    for text in (clean(task.intent), numbers):
+        if all(includes(one, text, task.harness, lone=alone) for one in answers.must_include):
+            problem = f"Repeating words or numbers of the intent passes: {text[:80]!r}."
+            field = "eval.reference_answers.must_include"
+            yield Weakness(field, list(answers.must_include), problem)
             return
 
 
-def url_run_on(task: Task) -> Iterator[Finding]:
+def _url_run_on(task: Task) -> Iterator[Weakness]:
     """Find reference URLs that end with a digit: ``/product/1`` is part of ``/product/12``."""
     contained = not task.harness.exact_urls or task.eval.url_note == GOLD_IN_PRED
     if "url_match" not in task.eval.eval_types or not contained:
@@ -622,70 +607,92 @@ def url_run_on(task: Task) -> Iterator[Finding]:
         base, query = base_and_query(url)
         if base[-1:].isdigit() and not query:
             problem = f"Other pages' addresses contain it, such as {base + '0'!r}."
-            mend = "Compare the whole path."
-            yield _finding(task, "url_run_on", ("eval.reference_url", url), problem, mend)
+            yield Weakness("eval.reference_url", url, problem)
 
 
-def pooled_queries(task: Task) -> Iterator[Finding]:
+def _pooled_queries(task: Task) -> Iterator[Weakness]:
     """Alternative urls with queries: one's address with another's query passes."""
     urls = alternatives(task.eval.reference_url or "")
     if "url_match" not in task.eval.eval_types or len(urls) == 1 or task.harness.exact_urls:
         return
     if any(base_and_query(url)[1] for url in urls):
-        at = ("eval.reference_url", task.eval.reference_url)
-        problem = "The queries are pooled: every name is asked of every alternative."
-        mend = "Compare each alternative as a whole."
-        yield _finding(task, "pooled_queries", at, problem, mend)
+        yield Weakness("eval.reference_url", task.eval.reference_url)
 
 
-def one_character(task: Task) -> Iterator[Finding]:
+def _one_character(task: Task) -> Iterator[Weakness]:
     """Find references of one character to which the one-character rule does not apply."""
-    for reference in references(task):
-        if reference.how != "must_include":
-            continue
-        if any(len(clean(one)) == 1 and not reference.is_word(one) for one in reference.options):
-            at = (reference.field, reference.text)
-            problem = "One character is part of almost every text, and here need not stand alone."
-            mend = "Write more of the text, or compare the whole value."
-            yield _finding(task, "one_character", at, problem, mend)
+    for reference in _substrings(task):
+        options = reference.options
+        if any(len(clean(one)) == 1 and not reference.is_word(one) for one in options):
+            yield Weakness(reference.field, reference.text)
 
 
-PITFALLS: Mapping[str, Detector] = {
-    "unreadable": unreadable,
-    "dead_marker": dead_marker,
-    "dead_field": dead_field,
-    "vacuous": vacuous,
-    "literal_pattern": literal_pattern,
-    "number_run_on": number_run_on,
-    "polarity": polarity,
-    "redundant": redundant,
-    "given_away": answer_leak,
-    "url_run_on": url_run_on,
-    "pooled_queries": pooled_queries,
-    "one_character": one_character,
+# Errors: a run that did nothing passes, or no run that is right does.
+PITFALLS: Mapping[str, Category] = {
+    "dead_marker": Category(
+        _dead_marker,
+        '"|OR|" is read as text here, so no alternative can match.',
+        "",
+        Severity.ERROR,
+    ),
+    "dead_field": Category(_dead_field, "", ""),
+    "vacuous": Category(_vacuous, "", "Write what the run must have reached.", Severity.ERROR),
+    "literal_pattern": Category(
+        _literal_pattern,
+        "It looks like a regular expression and is compared letter by letter.",
+        "Write the text itself, or alternatives where they are read.",
+    ),
+    "number_run_on": Category(_number_run_on, "", "Compare the number as a number."),
+    "polarity": Category(_polarity, "", "Compare a boolean, or the whole answer."),
+    "redundant": Category(
+        _redundant, "", "Count occurrences, or compare a list of values.", Severity.NOTE
+    ),
+    "given_away": Category(
+        _given_away,
+        "",
+        "Compare the whole answer, or choose an instance whose answer is not in it.",
+        Severity.ERROR,
+    ),
+    "url_run_on": Category(_url_run_on, "", "Compare the whole path."),
+    "pooled_queries": Category(
+        _pooled_queries,
+        "The queries are pooled: every name is asked of every alternative.",
+        "Compare each alternative as a whole.",
+    ),
+    "one_character": Category(
+        _one_character,
+        "One character is part of almost every text, and here need not stand alone.",
+        "Write more of the text, or compare the whole value.",
+    ),
 }
-# A run that did nothing passes, or no run that is right does.
-_ERRORS = frozenset({"unreadable", "dead_marker", "vacuous", "given_away"})
 CATEGORIES: Severities = {
     **{name: category.severity for name, category in PUBLISHED.items()},
-    **{
-        name: Severity.ERROR
-        if name in _ERRORS
-        else Severity.NOTE
-        if name == "redundant"
-        else Severity.WARNING
-        for name in PITFALLS
-    },
+    "unreadable": Severity.ERROR,
+    **{name: category.severity for name, category in PITFALLS.items()},
 }
+
+
+def readable(
+    tasks: Iterable[AnyTask], find: Callable[[AnyTask], Iterator[Finding]]
+) -> Iterator[Finding]:
+    """Yield what ``find`` yields of each task, or that the task cannot be read, in their order."""
+    for task in tasks:
+        if task.flaw:
+            yield unreadable_finding(task.task_id, task.flaw)
+        else:
+            yield from find(task)
 
 
 def weaknesses(tasks: Iterable[Task]) -> Iterator[Finding]:
     """Yield every finding, task by task and category by category."""
-    for task in tasks:
-        for name, category in PUBLISHED.items():
-            yield from category.find(name, task)
-        for detect in PITFALLS.values():
-            yield from detect(task)
+    return readable(tasks, _weaknesses)
+
+
+def _weaknesses(task: Task) -> Iterator[Finding]:
+    for name, category in {**PUBLISHED, **PITFALLS}.items():
+        for one in category.find(task):
+            problem, mend = one.problem or category.problem, one.mend or category.mend
+            yield Finding(task.task_id, name, one.field, one.value, problem, mend)
 
 
 REAL_CATEGORIES: Severities = {
@@ -752,11 +759,7 @@ def _real_task(data: bytes, name: str) -> RealTask:
 
 def lint_real(tasks: Iterable[RealTask]) -> Iterator[Finding]:
     """Yield what is worth knowing of each task, in the order of the tasks."""
-    for task in tasks:
-        if task.flaw:
-            yield unreadable_finding(task.task_id, task.flaw)
-        else:
-            yield from _real_findings(task)
+    return readable(tasks, _real_findings)
 
 
 def _real_findings(task: RealTask) -> Iterator[Finding]:

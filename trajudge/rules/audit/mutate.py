@@ -23,7 +23,6 @@ from trajudge.util.tables import Table, first_screen, folded, screen_width
 from trajudge.util.terminal import one_line
 
 Expected = Literal["pass", "fail"]
-
 ORIGINAL = "original"
 
 # A list of a thousand items has a thousand ways to miss one.
@@ -230,7 +229,6 @@ def _rate(mutator: str, expected: Expected, trials: Sequence[_Trial]) -> Rate:
 
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]{0,30}(?:\.\d{1,30})?")
-
 _OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 
 _UNITS = {
@@ -252,18 +250,13 @@ _UNITS = {
 }
 
 _CURRENCIES = {"$": "€", "€": "$", "£": "$"}
-
 _WORDS = "|".join(sorted(_UNITS, key=len, reverse=True))
-
 _UNIT = re.compile(rf"(?<![^\W\d_])(?:{_WORDS})\b|[$€£]", re.IGNORECASE)
 
 # A sign before these digits makes another quantity; in "Gate 1" or a date it makes no sense.
 _QUANTITY = re.compile(r"[^\w]*\d[\d,]{0,30}(?:\.\d{1,30})?(?![\d.,]*[-/:]\s*\d)(?![\d.])")
-
 _LARGEST = 10**100
-
 _DATA = "retrieved_data"
-
 FOREIGN = "zzz-not-in-any-answer"
 
 
@@ -616,13 +609,9 @@ TRACE_NEAR_MISSES: Mapping[str, Mutator] = {
 }
 
 TRACE_EQUIVALENT: Mapping[str, Mutator] = {"asset_first": _asset_first, "asset_last": _asset_last}
-
 _COLUMNS = ("change", "must", "wrong", "decided", "unknown", "rate", "95 %")
-
 _SCREEN = ("change", "must", "wrong", "decided", "unknown", "rate [95 %]")
-
 _SHOWN, _SCREEN_SHOWN = 200, 55
-
 _FIRST = 5
 
 

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 import msgspec
 from msgspec import UNSET, Struct
 
-from trajudge.rules.audit.lint import Finding, Severities, Severity, unreadable_finding
+from trajudge.rules.audit.lint import Finding, Severities, Severity, readable
 from trajudge.rules.audit.mutate import (
     EQUIVALENT,
     NEAR_MISSES,
@@ -277,7 +277,6 @@ def _place(made: Any, steps: list[Any], value: Any) -> None:
 
 
 Entry = dict[str, Any]
-
 _BODILESS = frozenset({"GET", "HEAD"})
 
 _PAGE = {
@@ -462,7 +461,6 @@ def _on_a_site(pattern: str, base: str, hosts: Mapping[str, tuple[str, ...]]) ->
 
 
 _OTHER_HOST = "http://elsewhere.example"
-
 _WRONG = "zzwrongzz"
 
 
@@ -696,7 +694,6 @@ def _set_cookies(entry: Entry) -> bool:
 
 
 SOUND_WITH_ACTIVITY = "sound-activity"
-
 _MOST_EVENTS = 20_000
 
 # The changes of trace_mutators, which every kind of trace knows.
@@ -856,14 +853,61 @@ def _forbidden(case: MutationCase) -> Iterator[Variant]:
 
 
 _SPECIFIED: Mapping[str, Mutator] = {"request": _specified, "forbidden_request": _forbidden}
-
 _ONE_SIDED = re.compile(r"\.\*\(\?![^()]*\)\.\*\$?\Z")
-
 _VALUE_NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,}(?![A-Za-z0-9_])")
-
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
-
 _OF_REPOSITORY = re.compile(r"__GITLAB__/([\w.-]+/[\w.-]+)/(?:-/|notes|toggle_star)")
+
+
+class _Said(NamedTuple):
+    """A category of findings, what is wrong, and the fix."""
+
+    category: str
+    problem: str
+    mend: str
+
+    def of(self, task: Task, field: str, value: Any) -> Finding:
+        return Finding(task.task_id, self.category, field, value, self.problem, self.mend)
+
+
+_UNANSWERED = _Said(
+    "unanswered",
+    "no server answers with this status: it stands for a request that failed",
+    "say how a run comes to send it, and what of it counts",
+)
+_UNFILLED = _Said(
+    "unfilled",
+    "a place of the template was left unfilled: any value counts here, and the released package "
+    "takes it for the text itself",
+    "write the value, or a pattern",
+)
+_BEHIND = _Said(
+    "one_sided",
+    "the look-ahead stands behind .* and is always met at the text's end",
+    "put it at the start of the pattern",
+)
+_ANY_HOST = _Said(
+    "host_unbound",
+    "the address may be on any host",
+    "begin the pattern with the site's placeholder",
+)
+_NO_EVIDENCE = _Said(
+    "no_evidence",
+    "only the answer is checked: a run that never visited the site can pass",
+    "add a NetworkEventEvaluator; with --require-activity the run must at least have opened a page "
+    "of the site",
+)
+_OPEN_ENDED = _Said(
+    "open_ended", "the address may go on with anything", "end the pattern where the address ends"
+)
+_IDLE = _Said(
+    "idle",
+    "opening the start page is enough",
+    "ask for a request that only the task itself brings about",
+)
+_ANYTHING = _Said("vacuous", "the field may hold anything", "write the value that must be there")
+_SURVIVING = {"host": _ANY_HOST, "path": _OPEN_ENDED, "left": _IDLE, "method": _IDLE}
+"""What it shows that the evaluator does not notice a change, by the third word of the change."""
 
 
 def text_findings(task: Task) -> Iterator[Finding]:
@@ -872,64 +916,25 @@ def text_findings(task: Task) -> Iterator[Finding]:
     for index, check in enumerate(task.network_checks):
         field = f"eval network {index + 1}"
         for text in _strings(msgspec.to_builtins(check)):
-            yield from _left_open(task, field, text)
+            if HOLE.search(text):
+                yield _UNFILLED.of(task, field, text)
+            if is_pattern(text) and _ONE_SIDED.search(text):
+                yield _BEHIND.of(task, field, text)
         yield from _addresses(task, check, field)
         if check.expected.response_status < 100:
-            yield Finding(
-                task.task_id,
-                "unanswered",
-                field,
-                check.expected.response_status,
-                "no server answers with this status: it stands for a request that failed",
-                "say how a run comes to send it, and what of it counts",
-            )
-
-
-def _left_open(task: Task, field: str, text: str) -> Iterator[Finding]:
-    if HOLE.search(text):
-        yield Finding(
-            task.task_id,
-            "unfilled",
-            field,
-            text,
-            "a place of the template was left unfilled: any value counts here, and the released "
-            "package takes it for the text itself",
-            "write the value, or a pattern",
-        )
-    if is_pattern(text) and _ONE_SIDED.search(text):
-        yield Finding(
-            task.task_id,
-            "one_sided",
-            field,
-            text,
-            "the look-ahead stands behind .* and is always met at the text's end",
-            "put it at the start of the pattern",
-        )
+            yield _UNANSWERED.of(task, field, check.expected.response_status)
 
 
 def _addresses(task: Task, check: NetworkCheck, field: str) -> Iterator[Finding]:
     for url in check.expected.urls:
         if name := _VALUE_NAME.search(url):
-            yield Finding(
-                task.task_id,
-                "unwritten",
-                field,
-                url,
-                f"{name[0]} is the name of a value: no page of the site has this address",
-                "write the value",
-            )
+            problem = f"{name[0]} is the name of a value: no page of the site has this address"
+            yield _Said("unwritten", problem, "write the value").of(task, field, url)
         if check.should_not_exist or placeholders(url) or not is_pattern(url):
             continue
-        # Otherwise the changed host of the synthetic run has already told.
+        # Otherwise the changed host of the synthetic run shows it.
         if "://" in url and not url.startswith("^.*"):
-            yield Finding(
-                task.task_id,
-                "host_unbound",
-                field,
-                url,
-                "the address may be on any host",
-                "begin the pattern with the site's placeholder",
-            )
+            yield _ANY_HOST.of(task, field, url)
 
 
 def _other_target(task: Task) -> Iterator[Finding]:
@@ -940,15 +945,10 @@ def _other_target(task: Task) -> Iterator[Finding]:
     checked = dict.fromkeys(_OF_REPOSITORY.findall(text.replace("\\\\", "")))
     if not checked or any(value.casefold() in text.casefold() for value in wanted):
         return
+    mend = "write the address of what the intent names"
     for value in wanted:
-        yield Finding(
-            task.task_id,
-            "other_target",
-            "instantiation_dict",
-            value,
-            f"the intent is about {value}, and the checks are about {', '.join(checked)}",
-            "write the address of what the intent names",
-        )
+        problem = f"the intent is about {value}, and the checks are about {', '.join(checked)}"
+        yield _Said("other_target", problem, mend).of(task, "instantiation_dict", value)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -985,11 +985,7 @@ UNIONS = {"not_bound_to_the_task": ("vacuous", "open_ended", "host_unbound", "id
 
 def lint(tasks: Iterable[Task]) -> Iterator[Finding]:
     """Yield the findings on all tasks, in the order of the tasks."""
-    for task in tasks:
-        if task.flaw:
-            yield unreadable_finding(task.task_id, task.flaw)
-        else:
-            yield from findings(task)
+    return readable(tasks, findings)
 
 
 def findings(task: Task) -> Iterator[Finding]:
@@ -1004,21 +1000,7 @@ def findings(task: Task) -> Iterator[Finding]:
         yield _unsatisfiable(task, "unsatisfiable_in_release", release)
     yield from text_findings(task)
     if not task.network_checks and not task.backend_checks:
-        yield _finding(
-            task,
-            "no_evidence",
-            "eval",
-            None,
-            problem="only the answer is checked: a run that never visited the site can pass",
-            mend="add a NetworkEventEvaluator; with --require-activity the run must at least have "
-            "opened a page of the site",
-        )
-
-
-def _finding(
-    task: Task, category: str, field: str, value: Any, *, problem: str, mend: str
-) -> Finding:
-    return Finding(task.task_id, category, field, value, problem, mend)
+        yield _NO_EVIDENCE.of(task, "eval", None)
 
 
 def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
@@ -1027,14 +1009,9 @@ def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
     if category != "unsatisfiable" and (reason := _unseen_by_release(task)):
         synthesis = msgspec.structs.replace(synthesis, reason=reason)
     why = "one that has all that is asked for fails" if synthesis.run else "none can be built"
-    return _finding(
-        task,
-        category,
-        "eval",
-        None,
-        problem=f"{whose} passes, for {why}: {synthesis.reason[:500]}",
-        mend="make the checks agree with what one run can do",
-    )
+    problem = f"{whose} passes, for {why}: {synthesis.reason[:500]}"
+    mend = "make the checks agree with what one run can do"
+    return _Said(category, problem, mend).of(task, "eval", None)
 
 
 def _unseen_by_release(task: Task) -> str:
@@ -1044,35 +1021,6 @@ def _unseen_by_release(task: Task) -> str:
         if known is not None and known.scripted and is_final_page(task, check):
             return f"the release waits for the load of a page, and a script asks. {known.reason}"
     return ""
-
-
-class _Change(NamedTuple):
-    category: str
-    problem: str
-    mend: str
-
-
-_CHANGES = {
-    "host": _Change(
-        "host_unbound",
-        "the address may be on any host",
-        "begin the pattern with the site's placeholder",
-    ),
-    "path": _Change(
-        "open_ended",
-        "the address may go on with anything",
-        "end the pattern where the address ends",
-    ),
-    "left": _Change(
-        "idle",
-        "opening the start page is enough",
-        "ask for a request that only the task itself brings about",
-    ),
-}
-
-_CHANGES["method"] = _CHANGES["left"]
-
-_ANYTHING = _Change("vacuous", "the field may hold anything", "write the value that must be there")
 
 
 def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
@@ -1086,21 +1034,14 @@ def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
         if verdict.outcome is Outcome.FAIL:
             continue
         words = mutant.change.split(" ")
-        change = _CHANGES.get(words[2] if len(words) > 2 else "", _ANYTHING)
-        key = (change.category, change.problem, "" if change in _CHANGES.values() else words[-1])
+        shown = _SURVIVING.get(words[2] if len(words) > 2 else "", _ANYTHING)
         value = _linter_specified(task, mutant.change)
-        if change is _ANYTHING and is_pattern(value) and refused(value) is not None:
+        if shown is _ANYTHING and is_pattern(value) and refused(value) is not None:
             continue
+        key = (shown, words[-1] if shown is _ANYTHING else "")
         if key not in seen:
             seen.add(key)
-            yield _finding(
-                task,
-                change.category,
-                mutant.change,
-                value,
-                problem=change.problem,
-                mend=change.mend,
-            )
+            yield shown.of(task, mutant.change, value)
 
 
 def _linter_specified(task: Task, change: str) -> Any:

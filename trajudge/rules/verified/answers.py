@@ -17,13 +17,9 @@ from trajudge.rules.verified.network import Binding
 from trajudge.rules.verified.tasks import AnswerCheck, Schema
 
 MAX_ANSWER = 4 * 2**20
-
 MAX_DETAILS = 500
-
 _MAX_OBJECTS = 1_000
-
 _MAX_SCANNED = 2 * 2**20
-
 TASK_TYPES = ("retrieve", "mutate", "navigate")
 
 STATUSES = (

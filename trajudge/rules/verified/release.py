@@ -44,7 +44,6 @@ from trajudge.rules.verified.network import jsonpath_compiled as compiled
 from trajudge.rules.verified.tasks import AnswerCheck, NetworkCheck, Schema, Task, placeholder
 
 ERROR = "error"
-
 """The name of the assertion that stands for what the package calls an error."""
 
 
@@ -386,7 +385,6 @@ def _same_objects(schema: Schema, expected: Any, found: Any, ordered: bool) -> b
 
 
 _UNBOUND = frozenset({"base64", "markdown"})
-
 """Kinds in whose texts the package leaves the sites' addresses as they are."""
 
 

@@ -47,9 +47,7 @@ from trajudge.util.tables import Table, first_screen
 from trajudge.util.terminal import one_line
 
 ANSWER_FILE = "agent_response.json"
-
 CONFIG_FILE = "run_config.json"
-
 """Where the sites were in this run, as the released package reads it."""
 
 _HEAD = 10_000
@@ -162,11 +160,8 @@ def load_steps(path: Path) -> dict[str, float]:
 
 
 _ODD = re.compile(r"[^\w.-]")
-
 MULTI_SITE = "multi-site"
-
 TAU = 0.5
-
 """The least exploration ratio of an adequate claim (paper, section 3.2 and Figure 2)."""
 
 
@@ -297,7 +292,6 @@ def premature(result: TaskResult, tau: float = TAU) -> bool:
 
 
 PATIENCE = 10
-
 _RESULT = msgspec.msgpack.Decoder(TaskResult)
 
 
@@ -466,8 +460,6 @@ def _lost(batch: Batch, task_id: str, *, late: bool) -> TaskResult:
 
 # How tasks are named: webarena.108, browsergym/webarena.108, webarena_verified.108.
 _NUMBERED = re.compile(r"(?:.*[^a-z])?webarena(?:[._-]?verified)?[./_-](\d+)", re.IGNORECASE)
-
-
 TaskT = TypeVar("TaskT", bound=JudgedTask)
 
 
@@ -576,11 +568,8 @@ def verified_judge(
 
 
 MAX_UNPACKED = 4 * 2**30
-
 MAX_FILES = 100_000
-
 _PART = re.compile(r"(?!\.+\Z)[\w.-]{1,200}")
-
 _DAMAGED = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueError)
 
 
@@ -766,11 +755,8 @@ _COLUMNS = (
 )
 
 _REASONS, _FIRST_REASONS = 10, 3
-
 _REASON = 300
-
 _SPREAD = 1e-9  # half a width below which shares are the same, but for their last digits
-
 _SCREEN = ("site", "runs", "passed", "unknown", "success [95 %]", "template macro [95 %]")
 
 
@@ -900,9 +886,7 @@ def _range(limits: tuple[float, float] | None) -> str:
 
 
 RESULT_FILE, RESULTS_FILE = "eval_result.json", "eval_results.json"
-
 _STATUS = {Outcome.PASS: "success", Outcome.FAIL: "failure", Outcome.UNKNOWN: "error"}
-
 _NO_TEMPLATE = -1
 
 

@@ -25,11 +25,8 @@ from trajudge.util.errors import MissingExtra, UserError
 from trajudge.util.files import check_regular
 
 MAX_ROWS = 10_000
-
 Parameters: TypeAlias = Mapping[str, str | int | float | None]
-
 Rows: TypeAlias = list[dict[str, Any]]
-
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
 # Quotes are not read: what ends a text differs between databases, and what is taken for a text
@@ -304,7 +301,6 @@ def _compared(check: BackendCheck, path: str, expected: Any, reply: Any, name: s
 
 
 STATE_FILE = "state.json"
-
 _NOT_ASKED = "the probe was not asked after the run"
 
 

@@ -81,7 +81,8 @@ def files(
             inside = sorted(folder.iterdir())
             yield from (entry for entry in inside if entry.match(pattern))
             if depth < levels:
-                deeper += [entry for entry in inside if _is_open_folder(entry)]
+                shown = (entry for entry in inside if not entry.name.startswith("."))
+                deeper += [entry for entry in shown if not entry.is_symlink() and entry.is_dir()]
         level = deeper
 
 
@@ -110,10 +111,6 @@ def list_runs(path: Path, kind: str, needed: str, runs: Iterable[Path]) -> list[
     if not listed:
         raise UserError(f"{path} holds no {kind} trajectory: --data {kind}:PATH needs {needed}")
     return listed
-
-
-def _is_open_folder(entry: Path) -> bool:
-    return not entry.name.startswith(".") and not entry.is_symlink() and entry.is_dir()
 
 
 T = TypeVar("T")
@@ -302,19 +299,11 @@ def _expanded(raw: bytes, info: zipfile.ZipInfo, place: str) -> bytes:
         if method == _DEFLATED:
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, limit)
         if method == _ZSTANDARD:
-            return _zstandard(raw, limit)
-    except (zlib.error, ValueError) as error:
+            zstd = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW)
+            return zstd.stream_reader(raw).read(limit)
+    except (zlib.error, zstandard.ZstdError) as error:
         raise Damaged(f"{place} is damaged ({error})") from None
     raise Damaged(f"{place} is compressed by {_METHODS.get(method, f'method {method}')}")
-
-
-def _zstandard(raw: bytes, limit: int) -> bytes:
-    """Expand Zstandard. Raises ValueError."""
-    reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).stream_reader(raw)
-    try:
-        return reader.read(limit)
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from None
 
 
 def _directory_bytes(file: BinaryIO, size: int) -> int:

@@ -450,61 +450,73 @@ class RunFolders(NamedTuple):
         return sorted(child for child in folders if self.is_part(child))
 
 
-class RunFile(NamedTuple):
-    """A kind's file of one run a line: its name in a folder, and what its first line holds."""
-
-    kind: str
-    name: str
-    marks: tuple[bytes, ...]
-    lines: str
-
-    def of(self, path: Path) -> Path:
-        """Return the file that ``path`` names: itself, or the one of this name in the folder."""
-        return path / self.name if path.is_dir() else path
-
-    def detected(self, path: Path) -> bool:
-        """Tell whether ``path`` names such a file."""
-        first = head(self.of(path)).split(b"\n", 1)[0]
-        return all(mark in first for mark in self.marks)
-
-    def runs(
-        self, path: Path, identify: Callable[[Path, bytes], TrajectoryKey]
-    ) -> Iterator[PlacedRun | Unreadable]:
-        """Yield every line with its run's key, as ``identify`` reads it but for the attempt.
-        Raises UserError at once if there is no such file. A folder bounds where links may lead.
-
-        ``identify`` raises ValueError or RecursionError for a line that it cannot read.
-        """
-        file = self.of(path)
-        if not file.is_file():
-            raise UserError(
-                f"{path}: holds no {self.name}: --data {self.kind}:PATH needs a file of "
-                f"{self.lines}"
-            )
-        return _placed(file, DataFolder(path) if path.is_dir() else None, identify)
-
-
 class PlacedRun(NamedTuple):
-    """A line of the file: where it stands, its run's key, and its content."""
+    """A run that is a line of a file: where it stands, its key, and its content."""
 
     place: str
     key: TrajectoryKey
     data: bytes
 
 
-def _placed(
-    file: Path, folder: DataFolder | None, identify: Callable[[Path, bytes], TrajectoryKey]
-) -> Iterator[PlacedRun | Unreadable]:
-    attempts: Counter[str] = Counter()
-    for line in read_lines(file, folder=folder):
-        place = f"{readable(str(file))}, line {line.number}"
-        try:
-            if line.problem:
-                raise ValueError(line.problem)
-            key = identify(file, line.data)
-        except (ValueError, RecursionError) as error:
-            yield Unreadable(place, reason(error))
-            continue
-        attempt = attempts[key.task_id]
-        attempts[key.task_id] += 1
-        yield PlacedRun(place, key.model_copy(update={"attempt": attempt}), line.data)
+class RunFile(NamedTuple):
+    """A kind's file of one run a line: its name in a folder, and what its first line holds.
+
+    ``identify`` reads the key of a line, but for the attempt, and ``read`` the run; each raises
+    ValueError or RecursionError for a line that it cannot read.
+    """
+
+    kind: str
+    name: str
+    marks: tuple[bytes, ...]
+    lines: str
+    identify: Callable[[Path, bytes], TrajectoryKey]
+    read: Callable[[PlacedRun], Trajectory]
+
+    def of(self, path: Path) -> Path:
+        """Return the file that ``path`` names: itself, or the one of this name in the folder."""
+        return path / self.name if path.is_dir() else path
+
+    def detect(self, path: Path) -> bool:
+        """Tell whether ``path`` names such a file."""
+        first = head(self.of(path)).split(b"\n", 1)[0]
+        return all(mark in first for mark in self.marks)
+
+    def load(self, path: Path, want: Want = accept_all) -> Loaded:
+        """Yield the runs in file order. Raises UserError at once if there is no such file."""
+        return self._load(self.runs(path), want)
+
+    def _load(self, runs: Iterable[PlacedRun | Unreadable], want: Want) -> Loaded:
+        for run in runs:
+            if isinstance(run, Unreadable):
+                yield run
+            elif want(run.key):
+                try:
+                    yield self.read(run)
+                except (ValueError, RecursionError) as error:
+                    yield Unreadable(run.place, reason(error), run.key)
+
+    def runs(self, path: Path) -> Iterator[PlacedRun | Unreadable]:
+        """Yield every line with its run's key: the labels of a run are found by it. Raises
+        UserError at once if there is no such file. A folder bounds where links may lead."""
+        file = self.of(path)
+        if not file.is_file():
+            raise UserError(
+                f"{path}: holds no {self.name}: --data {self.kind}:PATH needs a file of "
+                f"{self.lines}"
+            )
+        return self._placed(file, DataFolder(path) if path.is_dir() else None)
+
+    def _placed(self, file: Path, folder: DataFolder | None) -> Iterator[PlacedRun | Unreadable]:
+        attempts: Counter[str] = Counter()
+        for line in read_lines(file, folder=folder):
+            place = f"{readable(str(file))}, line {line.number}"
+            try:
+                if line.problem:
+                    raise ValueError(line.problem)
+                key = self.identify(file, line.data)
+            except (ValueError, RecursionError) as error:
+                yield Unreadable(place, reason(error))
+                continue
+            attempt = attempts[key.task_id]
+            attempts[key.task_id] += 1
+            yield PlacedRun(place, key.model_copy(update={"attempt": attempt}), line.data)

@@ -34,6 +34,7 @@ from trajudge.trajectories.hub import (
     prefetch,
 )
 from trajudge.trajectories.images import is_image_file
+from trajudge.trajectories.loaders._files import readable
 from trajudge.trajectories.loaders._run import Run, Source, read_all, read_one
 from trajudge.trajectories.loaders.browsergym import read_summary
 from trajudge.trajectories.model import (
@@ -72,7 +73,8 @@ def _screenshots(run: Run, paths: Sequence[str | None]) -> list[ImageRef | None]
         location, reason = _find_screenshot(run.data, path, folder) if path else (None, "")
         if reason:
             missing.setdefault(reason, []).append(index)
-            refs.append(ImageRef(problem=f"{_shown(path)} {reason}{_MEND.get(reason, '')}"))
+            shown = readable(path or "")[-200:]
+            refs.append(ImageRef(problem=f"{shown} {reason}{_MEND.get(reason, '')}"))
         else:
             refs.append(ImageRef(path=location) if location else None)
     run.warnings += [
@@ -105,11 +107,6 @@ def _find_screenshot(data: DataFolder, path: str, folder: Path) -> tuple[Path | 
 def _name(part: str) -> str:
     """Reduce to a single harmless path segment."""
     return PurePosixPath(part.replace("\0", "")).name or "_"
-
-
-def _shown(path: str | None) -> str:
-    """Shorten a path out of a file, for a sentence."""
-    return (path or "").encode("utf-8", "replace").decode()[-200:]
 
 
 def _steps(indices: list[int]) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajudge.trajectories.hub import HubCopy, Listed
-from trajudge.trajectories.loaders._files import readable, reason
+from trajudge.trajectories.loaders._files import readable, reason, record_of
 from trajudge.trajectories.loaders._run import Run, Source
 from trajudge.trajectories.loaders.fara import answer_of, ending, order_of, read_turns, steps_of
 from trajudge.trajectories.model import (
@@ -155,12 +155,8 @@ def read_screenshots(file: TableFile, wanted: Sequence[bool]) -> Iterator[list[d
             batches = parquet.iter_batches(1, row_groups=[group], columns=[SCREENSHOTS])
             for is_wanted, batch in zip(flags, batches, strict=True):
                 if is_wanted:
-                    yield _pictures(batch.column(0).to_pylist()[0])
-
-
-def _pictures(value: object) -> list[dict[str, Any]]:
-    pictures = value if isinstance(value, list) else []
-    return [picture if isinstance(picture, dict) else {} for picture in pictures]
+                    pictures = batch.column(0).to_pylist()[0]
+                    yield [*map(record_of, pictures if isinstance(pictures, list) else ())]
 
 
 def _check_size(file: TableFile, parquet: ParquetFile, columns: Sequence[str]) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import table
+from trajudge.environments.verify.mentions import ProseKind, digits_for_words, mentions
 from trajudge.rules.values import normalise
-from trajudge.rules.values.prose import ProseKind, digits_for_words, mentions
 
 
 @table(
