@@ -104,9 +104,9 @@ def ours(data: Path, mode: str) -> tuple[dict[str, Work], list[object]]:
     """Return our work, and the synthetic runs for the other side."""
     from trajudge.rules.audit.verified import synthesise
     from trajudge.rules.values import Mode
-    from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
     from trajudge.rules.verified.network import load_trace
+    from trajudge.rules.verified.tasks import load_tasks
 
     tasks = load_tasks(data / "webarena-verified.json")
     demo = next(task for task in tasks if task.task_id == 108)
@@ -213,9 +213,9 @@ def _cpu() -> float:
 def scaling(data: Path, runs: int) -> list[tuple[int, float, float]]:
     """Runs a second over folders of the demo's files and processor seconds a run, by workers: the
     latter stay the same where other programs take the machine."""
-    from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
     from trajudge.rules.verified.runs import Batch, judge_all
+    from trajudge.rules.verified.tasks import load_tasks
 
     tasks = {str(task.task_id): task for task in load_tasks(data / "webarena-verified.json")}
     ids = list(tasks)[:runs]

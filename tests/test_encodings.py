@@ -32,14 +32,14 @@ from trajudge.judges.methods.browser_use import read_ground_truths
 from trajudge.judges.models import OwnModels
 from trajudge.judges.registry import make_judge
 from trajudge.judges.telemetry import read_model
-from trajudge.proxy.plans.plan import read_plan
+from trajudge.proxy.plan import read_plan
 from trajudge.rewards.serve import read_token
 from trajudge.robustness.drift import read_canaries
 from trajudge.robustness.perturb import read_variants
 from trajudge.robustness.subjects import read_by_key
 from trajudge.rules.audit.suites import open_tasks
 from trajudge.rules.har import read_recording
-from trajudge.rules.webarena.files import load_runs
+from trajudge.rules.webarena.tasks import load_runs
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import detect_kind, open_source

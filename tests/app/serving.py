@@ -9,8 +9,8 @@ from http.client import HTTPConnection, HTTPResponse
 from typing import NamedTuple
 
 from trajudge.app.inspect import inspect_rooms
-from trajudge.app.security import People
-from trajudge.app.serving import Room, allowed_hosts, application, bound_sockets, server_of
+from trajudge.app.security import People, allowed_hosts
+from trajudge.app.serving import Room, application, bound_sockets, server_of
 from trajudge.app.settings import ServerConfig
 from trajudge.app.workspace import Workspace
 

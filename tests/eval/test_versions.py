@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands import score as main
 from trajudge import compare, judge, read_run, score
-from trajudge.eval.scoring.comparison import mixed_versions
+from trajudge.eval.scoring.notes import mixed_versions
 from trajudge.judges.registry import versions_of
 
 

@@ -130,16 +130,16 @@ def test_a_new_perturbation_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> Non
     """Of a kind that is there: the catalogue, its list and both commands take it from there."""
     entry = {"like": "message", "summary": "A new claim.", "with": {"text": "All is well."}}
     claims = family_file("claims")
-    more = {**claims, "perturbations": {**claims["perturbations"], "claim-new": entry}}
+    more = {**claims, "perturbations": {**claims["perturbations"], "claim-of-a-test": entry}}
     monkeypatch.setattr(
         "trajudge.robustness.catalogue.family_file",
         lambda name: more if name == "claims" else family_file(name),
     )
     known = catalogue.__wrapped__()
-    assert set(known) - set(catalogue()) == {"claim-new"}
+    assert set(known) - set(catalogue()) == {"claim-of-a-test"}
     monkeypatch.setattr("trajudge.robustness.catalogue.catalogue", lambda: known)
-    assert any("claim-new" in row for table in families() for row in table.rows)
-    (one,) = chosen(["claim-new"])
+    assert any("claim-of-a-test" in row for table in families() for row in table.rows)
+    (one,) = chosen(["claim-of-a-test"])
     assert one.twin == "benign-answer" and one.source == claims["source"]
     source = next(t for t in sample().trajectories if sample().facts[t.key].success is False)
     changed = apply(one, source, sample().facts[source.key])
@@ -160,12 +160,12 @@ def test_a_mistake_in_an_entry_is_named(
     entry: dict[str, Any], mistake: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = {"like": "message", "summary": "x", "with": {"text": "x"}, **entry}
-    claims = {**family_file("claims"), "perturbations": {"claim-new": whole}}
+    claims = {**family_file("claims"), "perturbations": {"claim-of-a-test": whole}}
     monkeypatch.setattr("trajudge.robustness.catalogue.family_file", lambda name: claims)
     monkeypatch.setattr("trajudge.robustness.catalogue.FAMILIES", ("claims",))
     with pytest.raises(ValueError, match=re.escape(mistake)) as error:
         catalogue.__wrapped__()
-    assert "families/claims.yaml, claim-new: " in str(error.value)
+    assert "families/claims.yaml, claim-of-a-test: " in str(error.value)
 
 
 def test_words_on_a_screenshot_leave_a_picture() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
-from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
-from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.scoring.observations import (
+    Observations,
+    ReferenceLabels,
+    predictions_by_judge,
+)
 from trajudge.eval.store.published import read_published_folder
 from trajudge.stats.intervals import (
     Bools,
@@ -156,15 +158,11 @@ def real_designs(folder: Path) -> Iterator[Design]:
     """AgentRewardBench's judges, and the official reward on the same trajectories: overall, by
     benchmark and by agent."""
     source = read_published_folder(folder, with_labels=True)
-    judged = source.judgments
-    known = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
-    reference = ReferenceLabels.of(judged.keys, *known)
-    for number, judge in sorted(enumerate(judged.judges), key=itemgetter(1)):
-        mine = judged.judge == number
-        predicted = Predictions.of(judged.at(mine), reference, reference.judged[mine])
-        seen = predicted.observe("success", "negative")
+    reference = ReferenceLabels.of(source.judgments.keys, source.labels, source.rewards)
+    for judge in predictions_by_judge(source.judgments, reference, {}):
+        seen = judge.observe("success", "negative")
         rule = seen.rewarded().as_rule_based()
-        for name, one in ((judge, seen), (f"rule-based beside {judge}", rule)):
+        for name, one in ((judge.judge, seen), (f"rule-based beside {judge.judge}", rule)):
             yield from _groups(name, one, reference)
 
 

@@ -264,10 +264,13 @@ class AuditPages(NamedTuple):
         """Rank the items by how probably the rule is wrong."""
         adjudicator_of(self.queue, request)
         ranking = await in_thread(rank_items, self.queue, self.verdicts)
+        library = self.access.library(workspace_of(request))
+        goals = await in_thread(library.goals, [row.item.key for row in ranking.items])
         return page(
             request,
             "labelling/audit.html",
             ranking=ranking,
+            goals=goals,
             reviews=await in_thread(self._reviews),
             rulings=RULINGS,
         )

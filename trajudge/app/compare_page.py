@@ -26,23 +26,25 @@ from trajudge.app.web import (
     asked_filter,
     in_thread,
     json_page,
+    last_page_link,
     page,
     trajectory_link,
     wants_json,
 )
-from trajudge.app.workspace import CombinedRuns, Workspace, workspace_of
+from trajudge.app.workspace import MOMENT, CombinedRuns, Workspace, workspace_of
 from trajudge.eval.reporting.sentences import FAILED
 from trajudge.eval.runs.outputs import missing_policy
-from trajudge.eval.scoring.comparison import (
-    PairedCounts,
+from trajudge.eval.scoring.comparison import PairedCounts, paired_counts
+from trajudge.eval.scoring.observations import (
+    Observations,
+    Predictions,
+    ReferenceLabels,
     compared_observations,
     on_the_same,
-    paired_counts,
 )
-from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
 from trajudge.eval.scoring.records import Missing
 from trajudge.eval.store.filters import FIELDS, MISTAKES, UNSURE, Filter, JudgmentView, truth
-from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.labels import LabelColumns
 from trajudge.eval.store.table import UNKNOWN, VERDICTS, KeyColumns, last_of_each, places_among
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.training import key_hash
@@ -251,13 +253,11 @@ def _observed(
     verdicts[VERDICTS.index("success")] = view.expert[places]
     known = view.inclusion[places], view.split[places]
     labels = LabelColumns(view.keys.at(places), verdicts, *known)
-    reference = ReferenceLabels.of(columns.keys, labels, RewardColumns.of({}))
-    observed = []
-    for name in (query.first, query.second):
-        mine = columns.of_judge(name)
-        predictions = Predictions.of(columns.at(mine), reference, reference.judged[mine])
-        observed.append(compared_observations(predictions, "success", missing))
-    return observed
+    reference = ReferenceLabels.of(columns.keys, labels, {})
+    return [
+        compared_observations(Predictions.of(judge, columns, reference), "success", missing)
+        for judge in (query.first, query.second)
+    ]
 
 
 def _missing(protocols: set[str]) -> Missing:
@@ -288,6 +288,7 @@ class ComparedRow(NamedTuple):
 
     id: int
     key: TrajectoryKey
+    goal: str
     expert: bool | str | None
     rule: bool | None
     cells: tuple[ComparedCell | None, ...]
@@ -297,6 +298,11 @@ class ComparedRow(NamedTuple):
     def link(self) -> str:
         """The address of the trajectory."""
         return trajectory_link(self.key)
+
+    @property
+    def last_page(self) -> str:
+        """The address of the picture of its last page."""
+        return last_page_link(self.key)
 
 
 class SidePanel(NamedTuple):
@@ -324,6 +330,7 @@ class ComparedJudges(NamedTuple):
     rows: tuple[ComparedRow, ...]
     after: int | None
     paired: PairedJudges | None
+    failed: tuple[str, ...]
     panel: SidePanel | None
 
     @property
@@ -335,11 +342,17 @@ class ComparedJudges(NamedTuple):
 def compare(workspace: Workspace, query: CompareQuery, tables: PairedTables) -> ComparedJudges:
     """Read a page of the comparison, its table of two among ``tables``. Raises PageError 404 for a
     run that is not there, UserError for one that cannot be read."""
+    opened = query.runs or tuple(workspace.runs)
+    for name in opened:
+        workspace.run(name).notes(MOMENT / len(opened))  # which has the goals read
     combined = workspace.combined(query.runs)
     view = combined.view
     names = sorted(view.judgments.judges)
-    query = _with_two(query, names)
+    answered = view.judgments.ok() & (view.success != UNKNOWN)
+    failed = [name for name in names if not answered[view.judgments.of_judge(name)].any()]
+    query = _with_two(query, [*(n for n in names if n not in failed), *failed])
     manifests = [workspace.run(name).manifest for name in combined.runs]
+    dead = tuple(name for name in (query.first, query.second) if name in failed)
     comparable = query.second and not query.problem
     paired = tables.of(view, query, manifests) if comparable else None
     kept = _trajectories(view, query, paired)
@@ -354,6 +367,7 @@ def compare(workspace: Workspace, query: CompareQuery, tables: PairedTables) -> 
         rows=tuple(_rows(workspace, combined, shown, judges)),
         after=shown[-1] if len(behind) > PAGE else None,
         paired=paired,
+        failed=dead,
         panel=_panel(workspace, combined, query.show),
     )
 
@@ -399,6 +413,7 @@ def _rows(
         yield ComparedRow(
             id=place,
             key=view.keys.key(place),
+            goal=workspace.goal(view.keys.key(place)),
             expert="unsure" if expert == UNSURE else truth(expert),
             rule=truth(view.rule[place]),
             cells=tuple(

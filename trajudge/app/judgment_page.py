@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -35,28 +34,7 @@ from trajudge.trajectories.needs import Needs
 from trajudge.util.errors import ImageUnreadable, UserError
 from trajudge.util.files import UnsafeFile, read_regular
 
-MOST_MARKS = 60
-_VALUE = 120
-_TAG = re.compile(
-    r"<\s{0,3}(reasoning|success|side|optimal|loop|score|verdict|answer)(?:\s[^<>]{0,200})?>",
-    re.IGNORECASE,
-)
-_LINE = re.compile(
-    r"^[\s*_#>\"'`]{0,10}(status|score|verdict|answer|success)[*_\"'` ]{0,4}:(.{0,120})",
-    re.IGNORECASE | re.MULTILINE,
-)
-_OBJECT = re.compile(r"\{")
 _STEPS = re.compile(r"\bsteps?\s{1,3}#?(\d{1,4})(?:\s{0,2}(?:-|–|to|and)\s{0,2}(\d{1,4}))?", re.I)
-
-
-class ReplyMark(NamedTuple):
-    """A place of a reply from which a value may have been read: characters from 0, end beyond."""
-
-    kind: str
-    name: str
-    start: int
-    end: int
-    value: str
 
 
 class TextPart(NamedTuple):
@@ -64,47 +42,6 @@ class TextPart(NamedTuple):
 
     text: str
     step: int | None = None
-
-
-def reply_marks(text: str) -> tuple[ReplyMark, ...]:
-    """Find tags, lines such as ``Status: success`` and the fields of a JSON object, in order."""
-    marks = sorted([*_tags(text), *_lines(text), *_fields(text)], key=lambda mark: mark.start)
-    return tuple(marks[:MOST_MARKS])
-
-
-def _tags(text: str) -> Iterator[ReplyMark]:
-    lower = text.lower()
-    for match in _TAG.finditer(text):
-        name = match[1].lower()
-        close = lower.find(f"</{name}>", match.end())
-        end = close if close >= 0 else min(len(text), match.end() + _VALUE)
-        yield ReplyMark("tag", name, match.start(), end, _cut(text[match.end() : end]))
-
-
-def _lines(text: str) -> Iterator[ReplyMark]:
-    for match in _LINE.finditer(text):
-        yield ReplyMark("line", match[1].lower(), match.start(1), match.end(), _cut(match[2]))
-
-
-def _fields(text: str) -> Iterator[ReplyMark]:
-    """Yield the fields of the object from the first brace to the last."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return
-    try:
-        fields = orjson.loads(text[start : end + 1].encode("utf-8", "replace"))
-    except ValueError:
-        return
-    if isinstance(fields, dict):
-        for name, value in fields.items():
-            shown = value if isinstance(value, str) else orjson.dumps(value).decode()
-            at = text.find(f'"{name}"', start)
-            yield ReplyMark("JSON field", name, max(at, start), end + 1, _cut(shown))
-
-
-def _cut(value: str) -> str:
-    line = " ".join(value[: 4 * _VALUE].split())
-    return line if len(line) <= _VALUE else f"{line[:_VALUE]}…"
 
 
 def with_steps(text: str, steps: int) -> tuple[TextPart, ...]:
@@ -144,7 +81,7 @@ class PromptMessage(NamedTuple):
 
 
 class ShownCall(NamedTuple):
-    """A call with its prompt (None: it was not made again) and the places of its reply."""
+    """A call with its prompt (None: it was not made again)."""
 
     number: int
     call: Call
@@ -152,7 +89,6 @@ class ShownCall(NamedTuple):
     same: bool | None
     hash: str
     prompt: tuple[PromptMessage, ...] | None
-    marks: tuple[ReplyMark, ...]
 
 
 class ListedPlace(NamedTuple):
@@ -171,6 +107,7 @@ class JudgmentDetail(NamedTuple):
     run: OpenedRun
     place: int
     judgment: Judgment
+    expert: bool | str | None
     model: str
     trajectory: Trajectory | None
     goal_pictures: tuple[GoalPicture, ...]
@@ -198,8 +135,9 @@ def judgment_detail(
 ) -> JudgmentDetail:
     """Put the page of a judgment together; ``query`` is that of the table one came from. Raises
     PageError 404 where there is none."""
-    listed = _listed(run, place, query)
-    judgment, manifest = run.view().judgments[place], run.manifest
+    listed = _listed(workspace, run, place, query)
+    view, manifest = run.view(), run.manifest
+    judgment = view.judgments[place]
     opened, absent = _opened(access.library(workspace), judgment, run.data)
     trajectory = opened and opened.trajectory
     rebuilt = rebuild(manifest, judgment, trajectory, absent)
@@ -208,6 +146,7 @@ def judgment_detail(
         run=run,
         place=place,
         judgment=judgment,
+        expert=view.record(place)["expert"],
         model=str(manifest.get("model") or ""),
         trajectory=trajectory,
         goal_pictures=goal_pictures(opened.trajectory, access.shelf, opened.root) if opened else (),
@@ -222,9 +161,11 @@ def judgment_detail(
     )
 
 
-def _listed(run: OpenedRun, place: int, query: Mapping[str, str]) -> ListedPlace:
+def _listed(
+    workspace: Workspace, run: OpenedRun, place: int, query: Mapping[str, str]
+) -> ListedPlace:
     chosen, sorting = asked_filter(query).chosen, parse_sorting(query.get("sort", "place"))
-    view = run.view()
+    view = workspace.view(run, agreeing=sorting.name == "agree")
     count = len(view.judgments)
     if place >= count:
         raise PageError(404, f"There is no judgment {place:,} in this run: it has {count:,}.")
@@ -263,7 +204,6 @@ def _calls(
             same=made.same if made else None,
             hash=made.hash if made else "",
             prompt=_prompt(access, made) if made else None,
-            marks=reply_marks(call.text),
         )
 
 

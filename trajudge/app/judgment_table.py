@@ -24,11 +24,12 @@ from trajudge.app.web import (
     form_fields,
     in_thread,
     json_page,
+    last_page_link,
     page,
     trajectory_link,
     wants_json,
 )
-from trajudge.app.workspace import OpenedRun, workspace_of
+from trajudge.app.workspace import OpenedRun, Workspace, workspace_of
 from trajudge.eval.labelling.build import picked_keys, plan_picked, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.store.filters import (
@@ -47,21 +48,26 @@ from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
-    "benchmark": ("benchmark", "name"),
-    "agent": ("agent", "name"),
-    "judge": ("judge", "name"),
     "success": ("verdict", "name"),
     "expert": ("expert", "name"),
     "rule": ("rule", "name"),
     "score": ("score", ""),
+    "judge": ("judge", "name"),
+    "benchmark": ("benchmark", "name"),
+    "agent": ("agent", "name"),
+    "agree": ("agree", ""),
     "status": ("status", "name"),
     "reasoning": ("reasoning", "name"),
     "cost": ("cost $", ""),
     "tokens": ("tokens", ""),
     "seconds": ("seconds", ""),
 }
-"""The columns beside the task: title, and the class of what is no number. A name of SORTS sorts."""
-DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in ("benchmark", "tokens"))
+"""The columns after the goal: title, and the class of what is no number. A name of SORTS sorts."""
+DEFAULT_COLUMNS = tuple(
+    name for name in COLUMNS if name not in ("benchmark", "agent", "agree", "tokens")
+)
+# Those of a table that is sorted by how many agree.
+_WITH_AGREE = (*DEFAULT_COLUMNS[:4], "agree", *DEFAULT_COLUMNS[4:])
 
 
 class TableQuery(NamedTuple):
@@ -81,7 +87,7 @@ class TableQuery(NamedTuple):
     @property
     def chosen_columns(self) -> str:
         """Name the columns, "" for those that are shown unless told otherwise."""
-        return "" if self.columns == DEFAULT_COLUMNS else " ".join(self.columns)
+        return "" if self.columns in (DEFAULT_COLUMNS, _WITH_AGREE) else " ".join(self.columns)
 
     def address(self, path: str, **changes: str) -> str:
         """Return the address of this table with other values."""
@@ -122,22 +128,29 @@ def read_query(values: dict[str, str]) -> TableQuery:
     if unknown:
         sentence = f"There is no column {unknown[0][:40]!r}: there are {', '.join(COLUMNS)}."
         asked, columns = asked._replace(problem=asked.problem or sentence), ()
+    sorting = parse_sorting(values.get("sort", "place"))
+    default = _WITH_AGREE if sorting.name == "agree" else DEFAULT_COLUMNS
     return TableQuery(
         **asked._asdict(),
-        columns=columns or DEFAULT_COLUMNS,
-        columns_text=values.get("cols", "") or " ".join(DEFAULT_COLUMNS),
-        sorting=parse_sorting(values.get("sort", "place")),
+        columns=columns or default,
+        columns_text=values.get("cols", "") or " ".join(default),
+        sorting=sorting,
         after=_row(values.get("after", "")),
         before=_row(values.get("before", "")),
         limit=min(int(limit), MOST) if limit.isdecimal() and len(limit) < 9 else PAGE,
     )
 
 
-def shown_judgments(run: OpenedRun, query: TableQuery) -> ShownJudgments:
+def _viewed(workspace: Workspace, run: OpenedRun, query: TableQuery) -> JudgmentView:
+    """Return a run's judgments, with the votes of all runs where the table tells of them."""
+    return workspace.view(run, agreeing=query.sorting.name == "agree" or "agree" in query.columns)
+
+
+def shown_judgments(workspace: Workspace, run: OpenedRun, query: TableQuery) -> ShownJudgments:
     """Read one page of a run's table. Raises UserError as the run's view does."""
     if query.problem:
         return ShownJudgments(query, [], None, None, 0)
-    view = run.view()
+    view = _viewed(workspace, run, query)
     found = judgment_page(
         view,
         query.chosen,
@@ -151,16 +164,23 @@ def shown_judgments(run: OpenedRun, query: TableQuery) -> ShownJudgments:
 
 
 def row_record(run: OpenedRun, view: JudgmentView, row: int) -> dict[str, Any]:
-    """Return a row of the table, for people and for programs."""
-    trajectory = trajectory_link(view.keys.key(int(view.trajectory[row])))
-    link = address("run", run.name, "judgment", row)
-    return {**view.record(row), "link": link, "trajectory": trajectory}
+    """Return a row of the table, for people and for programs; its goal is "" while it is not
+    known."""
+    key = view.keys.key(int(view.trajectory[row]))
+    links = {
+        "link": address("run", run.name, "judgment", row),
+        "trajectory": trajectory_link(key),
+        "last_page": last_page_link(key, run.name),
+    }
+    return {**view.record(row), "goal": run.goal(key), **links}
 
 
-def csv_lines(run: OpenedRun, query: TableQuery, places: Sequence[int] = ()) -> Iterator[bytes]:
+def csv_lines(
+    workspace: Workspace, run: OpenedRun, query: TableQuery, places: Sequence[int] = ()
+) -> Iterator[bytes]:
     """Yield the filtered table as CSV, a header and a line a judgment; only those of ``places``,
     if there are any. Raises UserError as the run's view does."""
-    view, wanted = run.view(), set(places)
+    view, wanted = _viewed(workspace, run, query), set(places)
     head: list[str] = []
     for row in sorted_rows(view, query.chosen, query.sorting).tolist():
         if wanted and row not in wanted:
@@ -233,6 +253,7 @@ def _form(
         422 if problem else 200,
         asked=asked,
         fields=fields,
+        goals=asked.run.goal,
         queues=workspace_of(request).queues.resolve(),
         problem=problem,
     )
@@ -294,7 +315,7 @@ async def _table(request: Request) -> Response:
     run = workspace_of(request).run(request.path_params["run"])
     query = read_query(dict(request.query_params))
     notes = await in_thread(run.notes)
-    view = await in_thread(shown_judgments, run, query)
+    view = await in_thread(shown_judgments, workspace_of(request), run, query)
     path = request.url.path
     if wants_json(request):
         if query.problem:
@@ -322,7 +343,7 @@ async def _export(request: Request) -> Response:
     if query.problem:
         raise PageError(422, query.problem)
     places = [int(one) for one in request.query_params.getlist("place") if one.isdecimal()]
-    lines = csv_lines(run, query, places)
+    lines = csv_lines(workspace_of(request), run, query, places)
     first = await in_thread(_chunk, lines)
     name = f'attachment; filename="{run.name}-judgments.csv"'
     return StreamingResponse(

@@ -282,18 +282,18 @@ def people_routes(queue: LabelQueue) -> list[Route]:
             name, role = fields.get("name", "").strip(), fields.get("role", "annotator")
             if not 0 < len(name) <= NAME_LIMIT or not name.isprintable():
                 problem = f"Give a name of 1 to {NAME_LIMIT} printable characters."
-            elif queue.person(name) is not None:
-                problem = "There is a person of this name: choose them, or another name."
+            elif (known := queue.person(name)) is not None:
+                return _chosen(queue, known.id)
             else:
                 chosen = "adjudicator" if role == "adjudicator" else "annotator"
                 added, _ = await in_thread(queue.add_person, name, chosen)  # type: ignore[arg-type]
                 return _chosen(queue, added.id)
-        known = [person for person in await in_thread(queue.people) if person.active]
+        people = [person for person in await in_thread(queue.people) if person.active]
         return page(
             request,
             "labelling/people.html",
             422 if problem else 200,
-            people=known,
+            people=people,
             problem=problem,
         )
 

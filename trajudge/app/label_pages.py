@@ -196,7 +196,9 @@ class AnnotationPages(NamedTuple):
         item = int(request.path_params["item"])
         fields = await form_fields(request)
         try:
-            return await in_thread(self._write, request, person.id, item, fields)
+            answer = await in_thread(self._write, request, person.id, item, fields)
+            leads = answer.headers.get("location")
+            return json_page({"next": leads}) if leads and wants_json(request) else answer
         except LabelConflict as conflict:
             if wants_json(request):
                 answers = conflict.answers.model_dump(mode="json")
@@ -242,7 +244,7 @@ class AnnotationPages(NamedTuple):
         elif action.startswith("unmark:"):
             answers = unmarked(answers, action.partition(":")[2])
         version = queue.save_draft(person, item, answers, version)
-        if wants_json(request):
+        if action == "draft" and wants_json(request):
             return json_page({"version": version})
         query = request.url.query
         return RedirectResponse(f"/queue/item/{item}" + (f"?{query}" if query else ""), 303)
@@ -341,7 +343,12 @@ class AdjudicationPages(NamedTuple):
         """List what this adjudicator may decide."""
         person = adjudicator_of(self.queue, request)
         listed = await in_thread(self.queue.disputes, person.id)
-        return page(request, "labelling/disputes.html", disputes=listed)
+        drawn = {each.item: self.queue.item(each.item) for each in listed}
+        keys = {number: item.key for number, item in drawn.items() if item is not None}
+        library = self.access.library(workspace_of(request))
+        known = await in_thread(library.goals, keys.values())
+        goals = {number: known[key] for number, key in keys.items()}
+        return page(request, "labelling/disputes.html", disputes=listed, goals=goals)
 
     async def show(self, request: Request, problem: str = "") -> Response:
         """Show the labels of an item, without names, beside its evidence."""

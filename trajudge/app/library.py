@@ -8,12 +8,14 @@ last few that were opened stay in memory, so that another step of one is another
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
 from trajudge.app.workspace import FileIdentity, identity_of
+from trajudge.eval.store.filters import read_descriptions
 from trajudge.eval.store.inputs import open_recorded, open_spec
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import split_goals
@@ -54,6 +56,7 @@ class TrajectoryLibrary:
         self._named, self._recorded = named, recorded
         self._opened: OrderedDict[tuple[str, TrajectoryKey], OpenedTrajectory] = OrderedDict()
         self._positions: dict[Path, _Positions] = {}
+        self._goals: dict[TrajectoryKey, str] = {}
         self._lock = Lock()
 
     def open(self, key: TrajectoryKey, preferred: str = "") -> OpenedTrajectory:
@@ -71,6 +74,18 @@ class TrajectoryLibrary:
             while len(self._opened) > MOST_OPEN:
                 self._opened.popitem(last=False)
         return opened
+
+    def goals(self, keys: Iterable[TrajectoryKey]) -> Mapping[TrajectoryKey, str]:
+        """Return the goals of trajectories, "" of those that are not in the data: those that are
+        asked for the first time are read in one pass."""
+        wanted = set(keys) - self._goals.keys()
+        found: dict[TrajectoryKey, str] = dict.fromkeys(wanted, "")
+        for spec in (self._named or self._recorded) if wanted else ():
+            with suppress(UserError):
+                described = read_descriptions([self._openable(spec)], wanted)
+                found |= {key: each.goal for key, each in described.items()}
+        self._goals |= found
+        return self._goals
 
     def _read(self, key: TrajectoryKey, preferred: str) -> OpenedTrajectory:
         problems: list[str] = []

@@ -7,18 +7,20 @@ from __future__ import annotations
 import re
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from markupsafe import Markup
 from PIL import Image
 
 from trajudge.app.rendering import static_text, templates
-from trajudge.app.report_content import Content, ShownCase, report_content
+from trajudge.app.report_content import CaseEvidence, Content, report_content
 from trajudge.app.settings import ReportConfig
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
@@ -68,10 +70,10 @@ def small_picture(ref: ImageRef) -> SmallPicture:
         whole = image.convert("RGB")
     if whole.width > WIDTH:
         height = max(1, round(whole.height * WIDTH / whole.width))
-        whole = whole.resize((WIDTH, height), Image.Resampling.LANCZOS)
+        whole = whole.resize((WIDTH, height), Image.Resampling.BILINEAR)
     whole = whole.crop((0, 0, whole.width, min(whole.height, HEIGHT)))
     encoded = BytesIO()
-    whole.save(encoded, "WEBP", quality=QUALITY, method=4)
+    whole.save(encoded, "WEBP", quality=QUALITY, method=2)
     return SmallPicture(encoded.getvalue(), whole.width, whole.height)
 
 
@@ -86,6 +88,7 @@ def remove_pictures(folder: Path) -> None:
 FORMAT = 1
 # A data URL beside its tag, in bytes.
 _TAG = 200
+_THREADS = 2
 
 
 class Document(NamedTuple):
@@ -119,13 +122,19 @@ class Album:
         self._room, self._folder = room, folder
         self.taken = self.dropped = 0
 
-    def put(self, ref: ImageRef) -> CasePicture | None:
-        """Return the picture, or why it cannot be shown; None if it does not fit."""
-        if self.dropped:
-            self.dropped += 1
-            return None
+    def put(self, refs: Sequence[ImageRef]) -> list[CasePicture | None]:
+        """Return every picture, or why it cannot be shown; None if it does not fit."""
+        placed: list[CasePicture | None] = []
+        for shrinking in _shrunk(refs):
+            placed.append(self._placed(shrinking))
+            if placed[-1] is None:
+                self.dropped = len(refs) - len(placed) + 1
+                break
+        return [*placed, *[None] * (len(refs) - len(placed))]
+
+    def _placed(self, shrinking: Future[SmallPicture]) -> CasePicture | None:
         try:
-            picture = small_picture(ref)
+            picture = shrinking.result()
         except ImageUnreadable as error:
             problem = str(error)[:200]
             self._room -= len(problem.encode()) + _TAG
@@ -133,17 +142,29 @@ class Album:
         source = picture.written(self._folder) if self._folder else picture.data_url()
         self._room -= len(source) + _TAG
         if self._room < 0:
-            self.dropped += 1
             return None
         self.taken += 1
         return CasePicture(picture, source)
 
 
+def _shrunk(refs: Sequence[ImageRef]) -> Iterator[Future[SmallPicture]]:
+    """Shrink pictures in threads, a few ahead of who takes them."""
+    waiting: deque[Future[SmallPicture]] = deque()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for ref in refs:
+            waiting.append(pool.submit(small_picture, ref))
+            if len(waiting) > 2 * _THREADS:
+                yield waiting.popleft()
+        yield from waiting
+
+
 def report_document(content: Content, config: ReportConfig) -> Document:
     """Render the page; equal content gives equal bytes. Raises UserError where even without
     pictures it is larger than allowed."""
-    cases = content.cases if config.shows_pictures else ()
-    bare = _render(content, config, _pictures(cases, lambda _: None))
+    shown = [case.evidence for case in content.cases] if config.shows_pictures else []
+    refs = [ref for evidence in shown if evidence for ref in _refs(evidence)]
+    context = _context(content, config)
+    bare = _render(context, _by_case(shown, [None] * len(refs)))
     room = config.max_bytes - len(bare)
     if room < 0:
         raise UserError(
@@ -151,43 +172,48 @@ def report_document(content: Content, config: ReportConfig) -> Document:
             "pictures: allow more, or show fewer cases with --show N"
         )
     album = Album(room, config.folder)
-    pictures = _pictures(cases, album.put)
-    whole = _render(content, config, pictures) if pictures else bare
+    whole = _render(context, _by_case(shown, album.put(refs))) if refs else bare
     return Document(whole, album.taken, album.dropped)
 
 
-def _pictures(
-    cases: Sequence[ShownCase], put: Callable[[ImageRef], CasePicture | None]
+def _refs(evidence: CaseEvidence) -> list[ImageRef]:
+    """List the pictures of a case, the screenshot last."""
+    return [*evidence.goal_images, *([evidence.screenshot] if evidence.screenshot else [])]
+
+
+def _by_case(
+    shown: Sequence[CaseEvidence | None], pictures: Iterable[CasePicture | None]
 ) -> dict[int, CasePictures]:
-    """Put the pictures in, those of the first cases first; return them by the place of their
-    case."""
-    made: dict[int, CasePictures] = {}
-    for place, shown in enumerate(cases):
-        if (seen := shown.evidence) is None:
-            continue
-        goal = tuple(map(put, seen.goal_images))
-        made[place] = CasePictures(goal, put(seen.screenshot) if seen.screenshot else None)
-    return made
-
-
-def _render(content: Content, config: ReportConfig, pictures: Mapping[int, CasePictures]) -> bytes:
-    style, script = static_text("base.css") + static_text("report.css"), static_text("report.js")
-    page = (
-        templates()
-        .get_template("report.html")
-        .render(
-            **content._asdict(),
-            finding=content.finding(),
-            warnings=content.warnings(),
-            title=LABEL_TITLES[content.question],
-            pictures=pictures,
-            with_pictures=config.shows_pictures,
-            style=style,
-            script=script,
-            policy=_policy(style, script, "'self' file:" if config.folder else "data:"),
-            machine_readable=_machine_readable(content),
+    """Give the pictures to their cases, whose places are the keys."""
+    following = iter(pictures)
+    return {
+        place: CasePictures(
+            tuple(next(following) for _ in evidence.goal_images),
+            next(following) if evidence.screenshot else None,
         )
-    )
+        for place, evidence in enumerate(shown)
+        if evidence is not None
+    }
+
+
+def _context(content: Content, config: ReportConfig) -> dict[str, Any]:
+    """Collect what the page shows besides pictures."""
+    style, script = static_text("base.css") + static_text("report.css"), static_text("report.js")
+    return {
+        **content._asdict(),
+        "finding": content.finding(),
+        "warnings": content.warnings(),
+        "title": LABEL_TITLES[content.question],
+        "with_pictures": config.shows_pictures,
+        "style": style,
+        "script": script,
+        "policy": _policy(style, script, "'self' file:" if config.folder else "data:"),
+        "machine_readable": _machine_readable(content),
+    }
+
+
+def _render(context: Mapping[str, Any], pictures: Mapping[int, CasePictures]) -> bytes:
+    page = templates().get_template("report.html").render(**context, pictures=pictures)
     return page.encode("utf-8", "replace")
 
 

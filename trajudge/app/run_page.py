@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trajudge.app.figures import IntervalBar, interval_bar, run_card
-from trajudge.app.scoring import PATIENCE, RunScores, ScoredRun, ScoringState
+from trajudge.app.scoring import PATIENCE, KeptState, ScoredRun, run_scores
 from trajudge.app.web import (
     address,
     in_thread,
@@ -256,6 +256,16 @@ class Spending(NamedTuple):
     dearest: list[Group]
     worst: list[Group]
 
+    @property
+    def has_cost(self) -> bool:
+        """Whether the cost of any judgment is known to be more than nothing."""
+        return any(each.most > 0 for each in self.cost)
+
+    @property
+    def has_seconds(self) -> bool:
+        """Whether it is known how long any judgment took."""
+        return any(each.known for each in self.seconds)
+
 
 def spending_of(run: OpenedRun) -> Spending:
     """Read what a run spent. Raises UserError as its view."""
@@ -310,15 +320,15 @@ def _groups(
 
 def overview_route() -> Route:
     """Route the overview of a run."""
-    scores = RunScores()
+    scores = run_scores()
 
     async def show(request: Request) -> Response:
         workspace = workspace_of(request)
         run = workspace.run(request.path_params["run"])
         wait = None if wants_json(request) else PATIENCE
-        state = await in_thread(scores.of, run, workspace.annotations, wait)
-        if wants_json(request) and state.scored:
-            return Response(results_json(state.scored.scores), media_type="application/json")
+        state = await in_thread(scores.of, run, workspace.annotations, wait=wait)
+        if wants_json(request) and state.value:
+            return Response(results_json(state.value.scores), media_type="application/json")
         spending = await in_thread(spending_of, run)
         shown = await in_thread(_overview, run, state, spending)
         return page(request, "runs/overview.html", **shown)
@@ -326,7 +336,7 @@ def overview_route() -> Route:
     return Route("/run/{run}", show)
 
 
-def _overview(run: OpenedRun, state: ScoringState, spending: Spending) -> dict[str, Any]:
+def _overview(run: OpenedRun, state: KeptState[ScoredRun], spending: Spending) -> dict[str, Any]:
     shown = {
         "run": run,
         "is_current": state.is_current,
@@ -334,7 +344,7 @@ def _overview(run: OpenedRun, state: ScoringState, spending: Spending) -> dict[s
         "facts": run_card(run.folder).facts,
         "scored": None,
     }
-    return shown | (_figures(run.name, state.scored) if state.scored else {})
+    return shown | (_figures(run.name, state.value) if state.value else {})
 
 
 def _figures(run: str, scored: ScoredRun) -> dict[str, Any]:
@@ -349,8 +359,8 @@ def _figures(run: str, scored: ScoredRun) -> dict[str, Any]:
         "title": scores.titled(LABEL_TITLES[question]),
         "headline": headline(run, scored) if labelled else [],
         "linked": question == "success" and labelled,
-        "false_positives": table_link(run, ("wrong", ":", "fp"), sort="-score"),
-        "false_negatives": table_link(run, ("wrong", ":", "fn"), sort="score"),
+        "false_positives": table_link(run, ("wrong", ":", "fp"), sort="-agree"),
+        "false_negatives": table_link(run, ("wrong", ":", "fn"), sort="-agree"),
         "coverage": ending_table(run, scores),
         "benchmarks": benchmarks,
         "group_rows": group_rows if labelled else [],

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple, TypeVar, TypeVarTuple
+from typing import Generic, NamedTuple, TypeVar, TypeVarTuple
 
 from trajudge.app.figures import CurvePoint, curve_points, overall_scores
 from trajudge.app.workspace import FileIdentity, OpenedRun, identity_of
 from trajudge.eval.process import question_of
 from trajudge.eval.reporting.sentences import RunCost, known_dollars
 from trajudge.eval.score import read_sources, score_source
-from trajudge.eval.scoring.compute import by_judge
 from trajudge.eval.scoring.records import LabelName, ScoreReport
 from trajudge.eval.scoring.usage import judge_usage, unattributed_cost
 from trajudge.eval.settings import ScoreConfig
@@ -106,68 +105,71 @@ def _scored(folder: Path, annotations: str | None) -> ScoredRun:
         return ScoredRun(scores, question, labelled, curve_points(overall, observed))
 
 
-# A run that is being judged changes all the time: scoring it takes at most this share of the time.
+# A run that is being judged changes all the time: computing takes at most this share of it.
 SHARE = 0.1
 
 PATIENCE = 1.0
 """Seconds that a page waits for scores, and for costs, before it shows what is there."""
 
 
-class ScoringState(NamedTuple):
-    """The last scores, None while there are none yet; ``is_current``: the files are still those
-    that were scored."""
+class KeptState(NamedTuple, Generic[T]):
+    """The last ``value``, None while there is none yet; ``is_current``: the files are still those
+    that it was computed of."""
 
-    scored: ScoredRun | None
+    value: T | None
     is_current: bool
 
 
 @dataclass
-class _Scoring:
-    """The scoring of one run: what it gave last, and whether it is at work."""
+class _Kept(Generic[T]):
+    """What was computed of a run last, and whether it is at work."""
 
     version: tuple[FileIdentity, ...] = ()
-    scored: ScoredRun | None = None
+    value: T | None = None
     problem: UserError | None = None
     at_work: threading.Thread | None = None
     ended: float = 0.0
     took: float = 0.0
 
 
-class RunScores:
-    """Scores runs, each once at a time, in threads of its own. To be used from any thread."""
+class Keeper(Generic[T]):
+    """Computes something of runs in threads of its own, of each run once at a time, and keeps it as
+    long as what ``version`` tells of the run stays. To be used from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        compute: Callable[..., T],
+        version: Callable[[OpenedRun], tuple[FileIdentity, ...]],
+    ) -> None:
+        self._compute, self._version = compute, version
         self._lock = threading.Lock()
-        self._runs: dict[str, _Scoring] = {}
+        self._runs: dict[str, _Kept[T]] = {}
 
-    def of(
-        self, run: OpenedRun, annotations: str | None = None, wait: float | None = None
-    ) -> ScoringState:
-        """Score a run against its own labels, or those of a specification, and wait at most
-        ``wait`` seconds for it (None: until it is done). Raises UserError."""
-        version = run.version
+    def of(self, run: OpenedRun, *more: object, wait: float | None = None) -> KeptState[T]:
+        """Compute it of a run (and ``more``), and wait at most ``wait`` seconds for it (None: until
+        it is done). Raises UserError."""
+        version = self._version(run)
         with self._lock:
-            scoring = self._runs.setdefault(run.name, _Scoring())
-            stale = scoring.version != version
-            pause = 0.0 if wait is None else scoring.took / SHARE - scoring.took
-            if stale and not scoring.at_work and time.monotonic() >= scoring.ended + pause:
-                scoring.at_work = threading.Thread(
-                    target=self._score, args=(scoring, run, annotations), daemon=True
-                )
-                scoring.at_work.start()
-            worker = scoring.at_work
+            kept = self._runs.setdefault(run.name, _Kept())
+            pause = 0.0 if wait is None else kept.took / SHARE - kept.took
+            is_due = time.monotonic() >= kept.ended + pause
+            if kept.version != version and not kept.at_work and is_due:
+                work = threading.Thread(target=self._work, args=(kept, run, *more), daemon=True)
+                kept.at_work = work
+                work.start()
+            worker = kept.at_work
         if worker is not None:
             worker.join(wait)
         with self._lock:
-            if scoring.problem is not None:
-                raise scoring.problem
-            return ScoringState(scoring.scored, scoring.version == version)
+            if kept.problem is not None:
+                raise kept.problem
+            return KeptState(kept.value, kept.version == version)
 
-    def _score(self, scoring: _Scoring, run: OpenedRun, annotations: str | None) -> None:
-        begun, version = time.monotonic(), run.version
-        scored, problem = scoring.scored, None
+    def _work(self, kept: _Kept[T], run: OpenedRun, *more: object) -> None:
+        begun, version = time.monotonic(), self._version(run)
+        value, problem = kept.value, None
         try:
-            scored = score_run(run.folder, annotations)
+            value = self._compute(run, *more)
         except UserError as error:
             problem = error
         except Exception:
@@ -177,9 +179,16 @@ class RunScores:
             raise
         finally:
             with self._lock:
-                scoring.version, scoring.scored, scoring.problem = version, scored, problem
-                scoring.ended, scoring.at_work = time.monotonic(), None
-                scoring.took = scoring.ended - begun
+                kept.version, kept.value, kept.problem = version, value, problem
+                kept.ended, kept.at_work = time.monotonic(), None
+                kept.took = kept.ended - begun
+
+
+def run_scores() -> Keeper[ScoredRun]:
+    """Keep the scores of runs, against their own labels or those of a specification."""
+    return Keeper(
+        lambda run, annotations: score_run(run.folder, annotations), lambda run: run.version
+    )
 
 
 _FILES = (JUDGMENTS, CALLS, PAYMENTS)
@@ -187,84 +196,39 @@ _FILES = (JUDGMENTS, CALLS, PAYMENTS)
 
 class ListedCost(NamedTuple):
     """Dollars for the calls of a run's judgments, None where they are not known, and ``more``
-    beside them. ``is_pending``: they are being counted for the first time."""
+    paid besides. ``is_pending``: they are being counted for the first time."""
 
     dollars: float | None
     more: float = 0.0
     is_pending: bool = False
 
 
-class _Counted(NamedTuple):
-    """What a run paid when its files were of that ``version``, and when it may be counted anew."""
-
-    version: tuple[FileIdentity, ...]
-    cost: ListedCost
-    next: float
-
-
 class RunCosts:
-    """Counts what runs paid, one run at a time in a thread of its own, and keeps it as long as
-    their files stay. To be used from any thread."""
+    """Counts what runs paid where they did not write it down, one run at a time."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: dict[str, _Counted] = {}
-        self._at_work: threading.Thread | None = None
+        self._turn = threading.Lock()
+        self._kept = Keeper(self._count, lambda run: _version(run.folder))
 
     def of(self, runs: Sequence[OpenedRun], wait: float | None = None) -> Mapping[str, ListedCost]:
-        """Tell the cost of each run by its name. For those that are to be counted, wait at most
+        """Return the cost of each run by its name. For those that are to be counted, wait at most
         ``wait`` seconds in all (None: until it is done)."""
-        told = {run.name: cost for run in runs if (cost := _written(run.folder))}
-        others = [run for run in runs if run.name not in told]
-        begun = time.monotonic()
-        end = None if wait is None else begun + wait
-        while (worker := self._counting(others, begun)) is not None:
-            left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
-                break
-            worker.join(left)
-        with self._lock:
-            for run in others:
-                kept = self._kept.get(run.name)
-                told[run.name] = kept.cost if kept else ListedCost(None, is_pending=True)
-        return told
+        end, costs = time.monotonic() + (wait or 0.0), dict[str, ListedCost]()
+        for run in runs:
+            cost = _written(run.folder)
+            if cost is None:
+                left = None if wait is None else max(0.0, end - time.monotonic())
+                cost = self._kept.of(run, wait=left).value
+            costs[run.name] = cost or ListedCost(None, is_pending=True)
+        return costs
 
-    def _counting(self, runs: Sequence[OpenedRun], now: float) -> threading.Thread | None:
-        """Return the thread that counts, begun where something was due at ``now``; None where
-        nothing was."""
-        with self._lock:
-            due = [run for run in runs if self._is_due(run, now)]
-            if due and self._at_work is None:
-                self._at_work = threading.Thread(target=self._count, args=(due,), daemon=True)
-                self._at_work.start()
-            return self._at_work if due else None
-
-    def _is_due(self, run: OpenedRun, now: float) -> bool:
-        kept = self._kept.get(run.name)
-        if kept is None:
-            return True
-        return kept.version != _version(run.folder) and now >= kept.next
-
-    def _count(self, runs: Sequence[OpenedRun]) -> None:
-        try:
-            for run in runs:
-                self._count_one(run)
-        finally:
-            with self._lock:
-                self._at_work = None
-
-    def _count_one(self, run: OpenedRun) -> None:
-        begun, version = time.monotonic(), _version(run.folder)
-        cost = ListedCost(None)
-        try:
-            with suppress(UserError):  # which the run's page tells
+    def _count(self, run: OpenedRun) -> ListedCost:
+        with self._turn:
+            try:
                 large = is_large(run.folder)
-                cost = in_process(_counted, run.folder) if large else _counted(run.folder)
-        finally:
-            ended = time.monotonic()
-            pause = (ended - begun) * (1 / SHARE - 1)
-            with self._lock:
-                self._kept[run.name] = _Counted(version, cost, ended + pause)
+                return in_process(_counted, run.folder) if large else _counted(run.folder)
+            except UserError:  # which the run's page tells
+                return ListedCost(None)
 
 
 def _version(folder: Path) -> tuple[FileIdentity, ...]:
@@ -285,6 +249,6 @@ def _written(folder: Path) -> ListedCost | None:
 def _counted(folder: Path) -> ListedCost:
     """Count it from the run's files. Raises UserError."""
     judgments, _ = read_last_judgments(folder)
-    spent = [judge_usage(name, judgments.at(mine)) for name, mine in by_judge(judgments)]
+    spent = [judge_usage(judge, judgments) for judge in judgments.judges]
     unattributed = unattributed_cost(folder / PAYMENTS, judgments.calls)
     return ListedCost(known_dollars(spent, unattributed), unattributed.dollars)

@@ -284,6 +284,19 @@ class TrajectoryAccess:
         self._library: tuple[Workspace, TrajectoryLibrary] | None = None
         self._lock = Lock()
 
+    def last_page(self, workspace: Workspace, key: TrajectoryKey, run: str = "") -> bytes | None:
+        """Return the last screenshot of a trajectory as a thumbnail; None where there is none that
+        can be shown."""
+        try:
+            opened = self.library(workspace).open(key, data_of(workspace, run))
+            shots = [step.observation.screenshot for step in opened.trajectory.steps]
+            last = next((shot for shot in reversed(shots) if shot is not None), None)
+            if last is None:
+                return None
+            return self.shelf.thumbnail(self.shelf.put(last, opened.root).sha256, WIDTHS[0])
+        except (TrajectoryAbsent, ImageUnreadable, UnknownImage, UserError):
+            return None
+
     def library(self, workspace: Workspace) -> TrajectoryLibrary:
         """Return the library of what the application was started with. Raises UserError for a run
         whose settings cannot be read."""
@@ -376,6 +389,11 @@ def _judges(combined: CombinedRuns, key: TrajectoryKey) -> list[SaidVerdict]:
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _FOR_EVER = "private, immutable, max-age=31536000"
+_AN_HOUR = 3_600  # seconds: the last page of a trajectory that is still running changes
+_NO_PICTURE = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 60">'
+    b'<path d="M1 1h94v58h-94z" fill="none" stroke="#888" stroke-dasharray="4 3"/></svg>'
+)
 
 
 class _Anything(StringConvertor):
@@ -402,6 +420,9 @@ def routes(access: TrajectoryAccess) -> list[Route]:
         verdicts = await in_thread(verdicts_on, workspace, key)
         return page(request, "trajectories/show.html", view=content, tabs=TABS, verdicts=verdicts)
 
+    async def last(request: Request) -> Response:
+        return await in_thread(_last_page, access, request)
+
     async def image(request: Request) -> Response:
         return await in_thread(_image, access, request)
 
@@ -410,6 +431,7 @@ def routes(access: TrajectoryAccess) -> list[Route]:
 
     return [
         Route("/t/{rest:anything}", show),
+        Route("/last/{rest:anything}", last),
         Route("/image/{digest}", image),
         Route("/image/{digest}/changes/{after}", changes),
     ]
@@ -444,6 +466,17 @@ def key_of(request: Request) -> TrajectoryKey:
         except ValidationError:
             pass
     raise PageError(404, "A trajectory's address is /t/BENCHMARK/AGENT/TASK/ATTEMPT.")
+
+
+def _last_page(access: TrajectoryAccess, request: Request) -> Response:
+    """Answer with a small picture of a trajectory's last page, or with one that says that there is
+    none: a table shows it next to every row."""
+    run = request.query_params.get("run", "")
+    picture = access.last_page(workspace_of(request), key_of(request), run)
+    headers = {"Cache-Control": f"private, max-age={_AN_HOUR}"}
+    if picture is None:
+        return Response(_NO_PICTURE, media_type="image/svg+xml", headers=headers)
+    return Response(picture, media_type="image/webp", headers=headers)
 
 
 def _image(access: TrajectoryAccess, request: Request) -> Response:

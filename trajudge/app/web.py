@@ -56,6 +56,11 @@ def trajectory_link(key: TrajectoryKey, **query: str | int | None) -> str:
     return address("t", key.benchmark, key.agent, key.task_id, key.attempt, **query)
 
 
+def last_page_link(key: TrajectoryKey, run: str = "") -> str:
+    """Return the address of a small picture of a trajectory's last page, of a run's data."""
+    return address("last", key.benchmark, key.agent, key.task_id, key.attempt, run=run)
+
+
 def read_part(quoted: str) -> str:
     """Return the text of a quoted part of an address that ``address`` made."""
     text = unquote(quoted)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from trajudge.eval.store.run_folder import (
     check_run_folder,
     read_manifest,
 )
+from trajudge.eval.store.table import places_among
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 
@@ -47,6 +49,10 @@ READING = "Goals and steps of the trajectories are still being read."
 # A run that is being judged changes all the time: where reading it takes so many seconds or more,
 # it takes at most this share of the time.
 _LONG, _SHARE = 0.5, 0.1
+
+_SMALL = 10_000_000  # bytes of judgments
+MOMENT = 0.3
+"""Seconds that a page waits for goals."""
 
 _FILES = (JUDGMENTS, CALLS, LABELS, REWARDS)
 
@@ -111,12 +117,24 @@ class OpenedRun:
                 self._described = view.described(self._descriptions)
             return self._described
 
-    def notes(self) -> list[str]:
-        """Say what filters do not know yet, and have it read: the first call begins."""
+    def goal(self, key: TrajectoryKey) -> str:
+        """Return the goal of a trajectory, "" while it is not known."""
+        described = self._descriptions.get(key)
+        return described.goal if described else ""
+
+    def notes(self, wait: float = MOMENT) -> list[str]:
+        """Say what is not known of the trajectories yet, and have it read: the first call begins,
+        and waits so many seconds for those of a small run, which are read quickly."""
         with self._lock:
-            if self._note is None:
+            begins = self._note is None
+            if begins:
                 self._note = READING
-                threading.Thread(target=self._describe, daemon=True).start()
+        if begins:
+            worker = threading.Thread(target=self._describe, daemon=True)
+            worker.start()
+            if identity_of(self.folder / JUDGMENTS)[0] <= _SMALL:
+                worker.join(wait)
+        with self._lock:
             notes = [self._note] if self._note else []
         if identity_of(self.folder / JUDGMENTS)[0] > SEARCHED:
             notes.append(f"Free text is looked for in the first {HEAD} characters of reasoning.")
@@ -167,7 +185,33 @@ class Workspace:
     _combined: dict[tuple[str, ...], tuple[list[JudgmentView], CombinedRuns]] = field(
         default_factory=dict, repr=False
     )
+    _ranked: dict[str, tuple[JudgmentView, CombinedRuns, JudgmentView]] = field(
+        default_factory=dict, repr=False
+    )
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def goal(self, key: TrajectoryKey) -> str:
+        """Return the goal of a trajectory as one of the runs' data tell it, "" while it is not
+        known."""
+        return next(filter(None, (run.goal(key) for run in self.runs.values())), "")
+
+    def view(self, run: OpenedRun, *, agreeing: bool) -> JudgmentView:
+        """Return a run's judgments, where it matters who is ``agreeing`` with the votes of the
+        judges of all runs that can be read. Raises UserError as the run's view."""
+        own, readable = run.view(), list[str]()
+        if not agreeing or len(self.runs) == 1:
+            return own
+        for name, other in self.runs.items():
+            with suppress(UserError):
+                other.view()
+                readable.append(name)
+        combined = self.combined(readable)
+        kept = self._ranked.get(run.name)
+        if kept is None or kept[0] is not own or kept[1] is not combined:
+            places = places_among(own.keys, combined.view.keys)
+            ranked = replace(own, peers=combined.view.evaluators[:, places])
+            kept = self._ranked[run.name] = own, combined, ranked
+        return kept[2]
 
     def combined(self, names: Sequence[str] = ()) -> CombinedRuns:
         """Return the judgments of the runs of these names, of all if there are none. Raises

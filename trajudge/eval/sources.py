@@ -15,18 +15,18 @@ from pydantic import ValidationError
 
 from trajudge.annotations import KINDS, Labels, store
 from trajudge.annotations.model import SampleFrame
-from trajudge.eval.scoring.compute import by_judge, repeated_note
+from trajudge.eval.scoring.notes import repeated_note
 from trajudge.eval.scoring.observations import (
     Observations,
-    Predictions,
     ReferenceLabels,
+    predictions_by_judge,
     trained_on,
     without_training,
 )
 from trajudge.eval.scoring.records import LabelName, Missing, UnattributedCost, UnfinishedRun
 from trajudge.eval.scoring.usage import paid_in_all, unattributed_cost
 from trajudge.eval.store.inputs import recorded_data
-from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.labels import LabelColumns
 from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.store.run_folder import (
     CALLS,
@@ -123,14 +123,9 @@ def observed_verdicts(
 ) -> dict[str, Observations]:
     """Observe each judge's verdicts, judges by name; what one was trained on is left out."""
     judgments = without_training(source.judgments, source.training)
-    labels, rewards = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
-    reference = ReferenceLabels.of(judgments.keys, labels, rewards)
-    return {
-        judge: Predictions.of(judgments.at(mine), reference, reference.judged[mine]).observe(
-            question, missing
-        )
-        for judge, mine in by_judge(judgments)
-    }
+    reference = ReferenceLabels.of(judgments.keys, source.labels, source.rewards)
+    judges = predictions_by_judge(judgments, reference, {})
+    return {judge.judge: judge.observe(question, missing) for judge in judges}
 
 
 _ROW = (
@@ -237,7 +232,7 @@ def read_runs(folders: Sequence[Path]) -> list[Source]:
     """Read the folders of runs. Raises UserError for one that is none, or is given twice: its judge
     would be compared with itself."""
     refuse_repeated(folders)
-    return [read_run(folder) for folder in folders]
+    return list(map(read_run, folders))
 
 
 def read_last_judgments(folder: Path) -> tuple[JudgmentTable, list[str]]:

@@ -86,20 +86,7 @@ class ThompsonBandit:
         return np.asarray(np.exp(np.log(means[self._parts]).mean(axis=1)))
 
 
-class UniformChoice:
-    """Chooses as the bandit does, and learns nothing: what it is compared with."""
-
-    def __init__(self, arms: Sequence[Arm]) -> None:
-        self.arms = tuple(arms)
-
-    def choose(self, rng: Generator, tried: Collection[int] = ()) -> int:
-        """Draw the place of an arm that was not ``tried``, each with the same chance."""
-        left = np.setdiff1d(np.arange(len(self.arms)), list(tried))
-        return int(rng.choice(left))
-
-    def learn(self, arm: int, reward: float) -> None:
-        """Forget it."""
-
+# What it came to.
 
 WITHIN = (1, 5, 25)
 
@@ -138,6 +125,8 @@ def adaptive_success(
     return AdaptiveSuccess(shares, len(log), tuple(best[:5]))
 
 
+# The attacker at work.
+
 QUERIES = 25  # a failure (Zhao et al. 2026 need as many)
 TOGETHER = 8  # failures that are attacked at once, whatever --concurrency says
 Ask = Callable[[Trajectory], Awaitable[Judgment]]
@@ -167,7 +156,7 @@ async def attack(
     sources: Sequence[Trajectory],
     facts: Mapping[TrajectoryKey, Facts],
     ask: Ask,
-    chooser: ThompsonBandit | UniformChoice,
+    chooser: ThompsonBandit,
     attacks: Sequence[Perturbation],
     *,
     queries: int = QUERIES,
@@ -205,7 +194,7 @@ async def attack(
 def _move(
     source: Trajectory,
     facts: Facts,
-    chooser: ThompsonBandit | UniformChoice,
+    chooser: ThompsonBandit,
     attacks: Sequence[Perturbation],
     tried: set[int],
     *,

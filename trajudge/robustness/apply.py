@@ -36,6 +36,8 @@ from trajudge.trajectories.images import check_picture
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
 from trajudge.util.errors import ImageUnreadable, UserError
 
+# What differs between two trajectories.
+
 STEP = "step"
 # The channel that each field of a trajectory belongs to.
 CHANNELS: dict[str, frozenset[Channel]] = {
@@ -130,6 +132,8 @@ def _digest(value: object) -> str:
         encoded = to_json(value)
     return sha256(encoded).hexdigest()
 
+
+# Carrying it out.
 
 NO_FACTS = Facts()
 
@@ -267,6 +271,8 @@ _LACKS: Mapping[Need, str] = {
     Need.TRUTH_TRUE: "the run is not known to have succeeded",
 }
 
+
+# Checking it.
 
 # The ids of elements, in trees and as what an action acts on: a number that tells no answer.
 _IDS = re.compile(r"(?<![^\t\n ])\[\w+\] ")

@@ -26,6 +26,8 @@ from trajudge.trajectories.sources import card_of_kind
 from trajudge.util.files import save_bytes
 from trajudge.util.tables import markdown
 
+# Names of files and texts of others, as they may stand in Markdown.
+
 _NO_FILE_NAME = re.compile(r"[^\w.-]+")
 _TICKS = re.compile(r"`+")
 
@@ -83,6 +85,8 @@ def card_data(attacked: Path, data: str | None, *, is_source: bool) -> CardData:
     known = card_of_kind(SAMPLE if spec == SAMPLE else spec.partition(":")[0])
     return CardData(from_state, "" if known is None else f"{known.licence} ({known.title})")
 
+
+# The card.
 
 _SHOWN = 10  # attacks
 _FACTS = ("model", "prompt_hash", "options", "parameters", "representation", "samples", "version")
@@ -314,6 +318,8 @@ def _difference(found: RateDifference) -> str:
 def _limits(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f" [{100 * low:z.1f}, {100 * high:z.1f}]"
 
+
+# The cases.
 
 _HEADINGS: Mapping[CaseKind, str] = {
     "fooled": "accepts a failure",

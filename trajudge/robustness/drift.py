@@ -100,6 +100,8 @@ def read_canaries(file: Path) -> Canaries:
     return found
 
 
+# Asked again: two draws of every prompt, once a day.
+
 AGAIN = ("canary-1", "canary-2")
 
 
@@ -149,6 +151,8 @@ def asked_again(
         raise done.failed
     return CanaryRound(done.code, out / "asked", done.folders, frozen)
 
+
+# Compared beyond the judge's own noise.
 
 LEVEL = 0.05
 

@@ -35,6 +35,8 @@ from trajudge.util.commands import INTERRUPTED, OK
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.terminal import one_line, progress_bar
 
+# Asked otherwise about the runs as they are.
+
 
 def asked_requests(
     request: RunRequest,
@@ -102,6 +104,8 @@ def _asked_so(request: RunRequest, judges: tuple[str, ...], asking: Asking) -> R
     return request.model_copy(update=update)
 
 
+# Behind defences.
+
 EACH = "each"
 # What a name without a value stands for.
 _DEFAULTS = {
@@ -163,6 +167,8 @@ def _reasons(name: str, options: Mapping[str, str]) -> Iterator[str]:
     entry = find_judge(name)
     yield from filter(None, (unfit(entry, defence) for defence in options))
 
+
+# Planned and carried out.
 
 NO_SUBJECTS = Subjects((), {})
 

@@ -205,10 +205,10 @@ def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
     return np.array([np.nan if value is None else float(value) for value in values])
 
 
+# The same judge asked otherwise.
+
 _DATE = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})")
-
 _LATEST = "-latest"
-
 _OF_MODELS = ("max_prompt_tokens", "images")
 
 

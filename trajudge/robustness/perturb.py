@@ -245,6 +245,8 @@ def read_variants(attacked: Path) -> list[VariantLine]:
     ]
 
 
+# The suite of a measurement: written once and used again.
+
 SETTINGS = "manifest.json"
 _SHARE_OF_FAILURES = 2 / 3  # of the sources, where there are that many
 

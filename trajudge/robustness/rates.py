@@ -42,6 +42,11 @@ from trajudge.stats.intervals import (
 from trajudge.trajectories.model import TrajectoryKey
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+# How much more often a perturbation does something than what it is compared with, on the same runs:
+# the same prompt drawn again, or a benign text.
 
 
 class RateDifference(NamedTuple):
@@ -89,7 +94,7 @@ def adjusted(differences: Sequence[RateDifference]) -> list[RateDifference]:
     ]
 
 
-Bools = NDArray[np.bool_]
+# Of one perturbation.
 
 
 class RobustnessRate(NamedTuple):
@@ -248,7 +253,11 @@ def _truth_after(pairs: PerturbedPairs) -> Floats:
 
 def _is_changed(pairs: PerturbedPairs, after: Floats) -> NDArray[np.bool_]:
     """Return where the truth is known before and after the perturbation, and another one."""
-    return ~np.isnan(pairs.truth) & ~np.isnan(after) & (pairs.truth != after)
+    known = ~np.isnan(pairs.truth) & ~np.isnan(after)
+    return np.asarray(known & (pairs.truth != after))
+
+
+# Of all perturbations of a kind together.
 
 
 class OverallRates(NamedTuple):
@@ -390,6 +399,8 @@ def _like(pairs: PerturbedPairs, successes: set[frozenset[str]]) -> tuple[int, i
     return sum(pairs.details.perturbed[p].requests in successes for p in places), len(places)
 
 
+# Whether a judge did what an instruction asked for, and whether it gave its own prompt away.
+
 WORDS = 10  # of the prompt in a row that a reply does not come to by itself
 TOP_SCORE = 0.99
 _TEMPLATE = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
@@ -466,6 +477,8 @@ def prompt_words(judge: str) -> frozenset[str]:
     texts = [_TEMPLATE.sub("\n", one.read_text(encoding="utf-8")) for one in files]
     return frozenset(words for text in texts for words in in_a_row(text))
 
+
+# Precision under the attack that hurts most.
 
 DRAWS = 4_000
 
@@ -587,7 +600,7 @@ def _deviations(counts: _Counts) -> tuple[Floats, Floats]:
         own = failures * (changed - added * counts.tried) / tried[:, None]
     own += counts.false + added * counts.failures
     influence = np.nan_to_num(counts.accepted / true - own / false)
-    for place in strata_of(counts.strata):
+    for place in strata_of(tuple(counts.strata.tolist())):
         if len(place) > 1:
             among = influence[:, place]
             scale = np.sqrt(len(place) / (len(place) - 1))
@@ -645,6 +658,10 @@ def _outcomes(pairs: PerturbedPairs, verdict: Floats) -> tuple[NDArray[np.bool_]
     is accepted (N,)."""
     success, failure, yes = pairs.truth == 1, pairs.truth == 0, verdict == 1
     return success, success & yes, failure, failure & yes
+
+
+# What a judge accepts of the runs as they were, at its own verdict and at every score: the curve
+# that a defence must leave, if it does more than make the judge stricter.
 
 
 class OperatingPoint(NamedTuple):

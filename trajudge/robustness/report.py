@@ -76,6 +76,8 @@ def runs_measured(everything: Sequence[PerturbedPairs]) -> RunsMeasured:
     )
 
 
+# The cases that show best what moves a judge: one for each of the changes that do most.
+
 CaseKind = Literal["fooled", "not followed", "unstable"]
 CASES = 10
 # Of each kind, where there are as many; attacks fill what the others leave.
@@ -204,6 +206,8 @@ def _case(place: _Place) -> InstructiveCase:
         after.reasoning,
     )
 
+
+# What was measured of each judge.
 
 THREATS = {
     "agent": (Attacker.AGENT,),

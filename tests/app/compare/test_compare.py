@@ -305,6 +305,8 @@ def test_the_table_of_two_is_counted_once_while_the_runs_stay(tmp_path: Path) ->
         assert paired is not None
         return paired
 
+    counted()
+    assert wait_until(lambda: not any(run.notes() for run in workspace.runs.values()), every=0.05)
     whole, chosen = counted(), counted(f="expert:yes")
     assert chosen.counts.n < whole.counts.n
     assert counted() is whole

@@ -54,7 +54,8 @@ def test_who_comes_chooses_a_name_first(site: Site) -> None:
     assert stranger.post("/people", name=" ").status == 422
     ann = Client(site, "Ann")
     assert "You are" in ann.get("/").text
-    assert ann.post("/people", name="Ann").status == 422
+    assert ann.post("/people", name="Ann").status == 303
+    assert "<strong><bdi>Ann</bdi></strong>" in ann.get("/").text
     for path in ("/queue/adjudicate", "/queue/agreement", "/queue/audit", "/queue/audit.csv"):
         assert ann.get(path).status == 403
     assert Client(site, "Joe", "adjudicator").get("/queue/next").status == 403

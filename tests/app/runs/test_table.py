@@ -66,7 +66,7 @@ def test_columns_are_those_that_were_asked_for(site: Served) -> None:
     page = site.ask(f"{TABLE}?cols=tokens+success,benchmark&f=wrong:fp").text
     head = re.findall(r"<th[^>]*>(.*?)</th>", page.split("</thead>")[0], re.S)
     assert [re.sub("<[^>]*>", "", each) for each in head[1:]] == [
-        "task",
+        "goal, agent, last page",
         "tokens",
         "verdict",
         "benchmark",

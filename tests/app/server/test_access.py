@@ -14,8 +14,8 @@ import pytest
 
 from tests.app.server.rooms import FORM, ROOM
 from tests.app.serving import Answer, Served, served
-from trajudge.app.security import new_token
-from trajudge.app.serving import addresses, allowed_hosts, check_server
+from trajudge.app.security import allowed_hosts, check_server, new_token
+from trajudge.app.serving import addresses
 from trajudge.app.settings import ServerConfig
 from trajudge.app.workspace import Workspace
 from trajudge.util.errors import UserError

@@ -18,7 +18,7 @@ from tests.rules.against_package.reduction import reduced
 from tests.rules.against_package.runs import Runs
 from tests.rules.against_package.values import draw_pair
 from trajudge.rules.verified.answers import kind_of
-from trajudge.rules.verified.dataset import load_tasks
+from trajudge.rules.verified.tasks import load_tasks
 
 Case = dict[str, Any]
 Reply = dict[str, Any]

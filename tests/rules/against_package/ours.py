@@ -6,9 +6,9 @@ from typing import Any
 
 from trajudge.rules.values import Mode, equal
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import Task
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import trace_of_list
+from trajudge.rules.verified.tasks import Task
 from trajudge.util.errors import UserError
 
 Tasks = dict[int, Task]

@@ -8,11 +8,11 @@ from numpy.random import Generator
 
 from tests.rules.against_package import answer_changes, request_changes
 from tests.rules.against_package.ours import Tasks
-from trajudge.rules.audit.agents import RESPONSE_AGENTS
+from trajudge.rules.audit.blind import RESPONSE_AGENTS
 from trajudge.rules.audit.verified import SyntheticRun, synthesise
 from trajudge.rules.values import Mode
-from trajudge.rules.verified.dataset import placeholder
 from trajudge.rules.verified.network import DEFAULT_PORTS, FOLDERS
+from trajudge.rules.verified.tasks import placeholder
 
 Case = dict[str, Any]
 

@@ -18,9 +18,9 @@ from tests.samples import FUZZING
 from tests.tables import table
 from trajudge.rules.values import equal
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import load_trace
+from trajudge.rules.verified.tasks import load_tasks
 
 # No honest run passes them, as the linter says of each: another repository than the intent's, a
 # body asked of a GET, a page that was never filled in.

@@ -67,15 +67,15 @@ def _only_verdicts(
 ) -> str | None:
     """Find the one column that says yes or no in words, if no other does; never one that is named
     after a reward or a judge."""
-    found = []
+    columns = []
     for name in table.columns:
         if name not in taken and not _OF_OTHERS.search(name):
             cells = set(table.column(name))
             reasons = {read_verdict(cell, words).reason for cell in cells}
             in_words = any(cell and not cell.isdigit() for cell in cells)
             if in_words and "" in reasons and "unreadable" not in reasons:
-                found.append(name)
-    return found[0] if len(found) == 1 else None
+                columns.append(name)
+    return columns[0] if len(columns) == 1 else None
 
 
 def detect(path: Path) -> bool:

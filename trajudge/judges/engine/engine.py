@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -31,7 +31,6 @@ from trajudge.judges.adapters.errors import (
 from trajudge.judges.engine.budget import (
     Budget,
     Estimate,
-    ExpectedUsage,
     Price,
     Reservation,
     may_be_billed,
@@ -96,6 +95,9 @@ log = logging.getLogger(__name__)
 FIRST_POLL, LONGEST_POLL = 0.01, 0.25  # seconds between looks at what another process is asking
 
 NO_USAGE = Usage()
+
+_Expected = Callable[[], Usage]
+"""Returns the usage to expect of a request."""
 
 
 class EngineReply(NamedTuple):
@@ -253,7 +255,8 @@ class Engine:
     async def _fetch(
         self, request: Request, estimate: Estimate | None, worst_case: Estimate | None
     ) -> Reply:
-        expected = ExpectedUsage(request, estimate)
+        # Counting a prompt's tokens takes time, and only a limit needs it: once, when asked for.
+        expected: _Expected = cache(partial(estimate, request)) if estimate else Usage
         worst = NO_USAGE
         if self.budget.limit is not None:
             worst = worst_case(request) if worst_case else expected()
@@ -279,7 +282,7 @@ class Engine:
             raise
 
     async def _reserved(
-        self, request: Request, expected: ExpectedUsage, worst: Usage, again: bool
+        self, request: Request, expected: _Expected, worst: Usage, again: bool
     ) -> Reply:
         """Make one attempt with a reservation of its own: a failed one may be billed as well as the
         next."""
@@ -287,7 +290,7 @@ class Engine:
             return await self._attempt(request, expected, reservation, again)
 
     async def _attempt(
-        self, request: Request, expected: ExpectedUsage, reservation: Reservation, again: bool
+        self, request: Request, expected: _Expected, reservation: Reservation, again: bool
     ) -> Reply:
         counted = self.limiter.counts_tokens
         permit = await self.limiter.acquire(tokens_of(expected()) if counted else 0, again=again)
@@ -320,7 +323,7 @@ class Engine:
         elif may_be_billed(error):
             self.budget.presume(reservation)
 
-    def _failed(self, permit: Permit, error: CallFailed, expected: ExpectedUsage) -> None:
+    def _failed(self, permit: Permit, error: CallFailed, expected: _Expected) -> None:
         """Report a failure to the limiter, and end a run that is unrecoverable."""
         log.info("%s: %s", type(error).__name__, error)
         now = asyncio.get_running_loop().time()

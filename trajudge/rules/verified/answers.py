@@ -9,22 +9,17 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from trajudge.rules.errors import InvalidValue
-from trajudge.rules.limits import bounded_json
-from trajudge.rules.reading import json_or_text, json_value
+from trajudge.rules.files import json_or_text, json_value
+from trajudge.rules.limits import InvalidValue, bounded_json
 from trajudge.rules.values import KINDS, Mode, equal, normalise
-from trajudge.rules.values.matching import Matching, match_ordered, match_unordered
-from trajudge.rules.verified.dataset import AnswerCheck, Schema
+from trajudge.rules.values.compare import Matching, match_ordered, match_unordered
 from trajudge.rules.verified.network import Binding
+from trajudge.rules.verified.tasks import AnswerCheck, Schema
 
 MAX_ANSWER = 4 * 2**20
-
 MAX_DETAILS = 500
-
 _MAX_OBJECTS = 1_000
-
 _MAX_SCANNED = 2 * 2**20
-
 TASK_TYPES = ("retrieve", "mutate", "navigate")
 
 STATUSES = (

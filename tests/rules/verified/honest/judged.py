@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from tests.rules.verified.honest.sessions import VARIANTS, Demo, session
 from trajudge.rules.values import Mode
-from trajudge.rules.verified.dataset import Task
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import load_trace
+from trajudge.rules.verified.tasks import Task
 
 
 class Refusal(NamedTuple):
