@@ -83,18 +83,18 @@ def _screenshots(run: RunReader, paths: Sequence[str | None]) -> list[ImageRef |
     return refs
 
 
-def _find_screenshot(data: DataFolder, path: str, folder: Path) -> tuple[Path | None, str]:
+def _find_screenshot(dataset: DataFolder, path: str, folder: Path) -> tuple[Path | None, str]:
     """Look where the file says, seen from the dataset's folder; then by name where it belongs.
     Return the file, or why there is none that is read."""
     problem = _MISSING
     # Plain strings: a run of 50 steps asks for 100 names, and pathlib would cost more than
     # decoding the file.
-    stated = os.path.join(data.path, path.removeprefix("trajectories/"))  # noqa: PTH118
+    stated = os.path.join(dataset.path, path.removeprefix("trajectories/"))  # noqa: PTH118
     usual = os.path.join(folder, path.rpartition("/")[2])  # noqa: PTH118
     for name in () if "\0" in path else (stated, usual):
         if not os.path.lexists(name):
             continue
-        if not data.holds(name):
+        if not dataset.holds(name):
             problem = "lies outside the dataset's folder and is not read"
             continue
         candidate = Path(name)
