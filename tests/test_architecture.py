@@ -293,6 +293,7 @@ OPENERS = {
     "environments/chromium/process.py": "locks and logs of browsers that it starts",
     "environments/model/state.py": "SQLite in memory",
     "eval/store/published.py": "thousands of files: O_NONBLOCK, and looked at when open",
+    "judges/adapters/failures.py": "files of this package, through importlib",
     "judges/fidelity.py": "files of this package, through importlib",
     "judges/engine/budget.py": "appends",
     "judges/engine/cache.py": "SQLite, after check_regular, and locks next to it",
