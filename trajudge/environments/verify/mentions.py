@@ -208,7 +208,7 @@ _FINDERS: Mapping[ProseKind, Callable[[str], Iterator[ProseMention]]] = {
 
 def mentions(kind: ProseKind, text: str) -> list[ProseMention]:
     """Return the mentions in the order of the text. ``text`` is one line as
-    ``texts.text.strip_invisible`` gives it, its numbers in digits."""
+    ``strip_invisible`` gives it, its numbers in digits."""
     if kind != "duration" and not _DIGIT.search(text):
         return []
     return sorted(_FINDERS[kind](text))
