@@ -179,7 +179,7 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
         "robustness.settings:RobustConfig",
     ),
     "report": Command(
-        "app.reports.write:report",
+        "app.report:report",
         "write one HTML file: scores, figures, wrong verdicts",
         "app.settings:ReportConfig",
         "writing the report",
