@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.eval.inputs import tree
+from tests.proxy.program import mitmdump, mitmproxy
 from tests.proxy.site import open_site
 from tests.screens import one_screen
 from trajudge.eval.cli import main
 
+__all__ = ["mitmdump", "mitmproxy"]
 # It loads a page, and again if that fails; the standard library alone.
 AGENT = """
 import sys, urllib.error, urllib.request
@@ -33,7 +35,7 @@ PLAN = {"faults": [{"id": "busy", "kind": "status", "status": 503, "policy": "at
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def recorded(tmp_path_factory: pytest.TempPathFactory, mitmproxy: None) -> Path:
     """Runs of three tasks without faults and with them, and how they ended."""
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "plan.json").write_text(json.dumps(PLAN))
