@@ -19,7 +19,7 @@ import numpy as np
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.base import AdapterResponse
-from trajudge.judges.adapters.http import HttpAdapter
+from trajudge.judges.adapters.openai import HttpAdapter
 from trajudge.judges.engine.budget import Budget
 from trajudge.judges.engine.cache import Cache
 from trajudge.judges.engine.engine import Engine

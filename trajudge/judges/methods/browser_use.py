@@ -15,7 +15,6 @@ from pydantic import Field, model_validator
 
 from trajudge.judges.answers import BOOLEAN, STRING, AnswerForm, AnswerOptions, answer_schema
 from trajudge.judges.model import Model, Skipped, Text, Verdict
-from trajudge.judges.options import read_json
 from trajudge.judges.prompting import (
     ImageLimits,
     TruncatedPrompt,
@@ -24,7 +23,7 @@ from trajudge.judges.prompting import (
     first_that_fit,
     prompt_tokens,
 )
-from trajudge.judges.registry import register_judge
+from trajudge.judges.registry import read_json, register_judge
 from trajudge.judges.replies import flag, parse_json, parse_reply
 from trajudge.prompts.published import CHANGES, PublishedJudge, Untrusted, load_published_judge
 from trajudge.prompts.render import load_prompt

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from trajudge.judges.methods.universal_verifier.model import Items, RubricItem, tool_call
-from trajudge.judges.options import read_json
+from trajudge.judges.registry import read_json
 from trajudge.judges.replies import K, ParseFailure, ReplyFields, parse_json, validated
 from trajudge.trajectories.model import Step
 from trajudge.trajectories.thoughts import without_thoughts
