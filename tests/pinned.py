@@ -19,7 +19,7 @@ _CACHE = os.environ.get("XDG_CACHE_HOME")
 def pinned_python(package: PinnedPackage) -> Path:
     """Return the package's interpreter; without it skip, or install it where ``scale`` is
     required."""
-    with _users_cache():
+    with users_cache():
         if not package.made and "scale" not in REQUIRED:
             missing("scale", f"the {package.name} of {package.pins.name} are not installed")
         try:
@@ -30,7 +30,7 @@ def pinned_python(package: PinnedPackage) -> Path:
 
 
 @contextmanager
-def _users_cache() -> Iterator[None]:
+def users_cache() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if _CACHE is None:
             patch.delenv("XDG_CACHE_HOME", raising=False)

@@ -13,6 +13,7 @@ from tests.environments.agents.solver import solving
 from tests.environments.cases import sound
 from tests.llm_replies import Incoming, answer
 from tests.llm_server import LlmServer
+from tests.proxy.program import mitmproxy
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.fault_proxy import check_plan
@@ -22,6 +23,8 @@ from trajudge.eval.cli import main as command
 from trajudge.util.commands import FAILURES, MOST_PAGE_LOADS, OK, USAGE_ERROR
 from trajudge.util.errors import UserError
 
+__all__ = ["mitmproxy"]
+pytestmark = pytest.mark.usefixtures("mitmproxy")
 main = command_of("env record")
 
 BUSY = {"id": "busy", "kind": "status", "status": 503, "policy": "random(1)"}

@@ -11,6 +11,7 @@ import socket
 import ssl
 import statistics
 import struct
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -22,11 +23,9 @@ from typing import Any
 import httpx
 
 from tests.http_thread import serving
-from trajudge.proxy.backends import running
-from trajudge.proxy.plans.plan import FaultPlan
-from trajudge.proxy.server.embedded import EmbeddedProxy
-from trajudge.proxy.server.settings import ProxySettings
-from trajudge.proxy.server.sites import open_sites
+from trajudge.proxy.commands import open_sites
+from trajudge.proxy.plan import FaultPlan
+from trajudge.proxy.process import ProxySettings, RunningProxy, running
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
@@ -245,7 +244,8 @@ def plan_of(*faults: Mapping[str, Any], seed: int = 0) -> FaultPlan:
 
 
 def settings_of(*faults: Mapping[str, Any], **fields: Any) -> ProxySettings:
-    return ProxySettings(plan=plan_of(*faults), sites=open_sites(()), **fields)
+    fields = {"sites": open_sites(()), "out": Path(tempfile.mkdtemp()), **fields}
+    return ProxySettings(plan=plan_of(*faults), **fields)
 
 
 class ThreadedProxy:
@@ -253,7 +253,7 @@ class ThreadedProxy:
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
-        self.proxy: EmbeddedProxy
+        self.proxy: RunningProxy
         self._ready, self._done = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
@@ -263,9 +263,9 @@ class ThreadedProxy:
             self._ready.set()
             await self._stop.wait()
 
-    def __enter__(self) -> EmbeddedProxy:
+    def __enter__(self) -> RunningProxy:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
         return self.proxy
 
     def __exit__(self, *exc: object) -> None:
@@ -274,7 +274,7 @@ class ThreadedProxy:
 
 
 @asynccontextmanager
-async def proxied(*faults: Mapping[str, Any], **fields: Any) -> AsyncIterator[EmbeddedProxy]:
+async def proxied(*faults: Mapping[str, Any], **fields: Any) -> AsyncIterator[RunningProxy]:
     async with running(settings_of(*faults, **fields)) as proxy:
         yield proxy
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
 from tests.tables import table
-from trajudge.proxy.server.embedded import EmbeddedProxy
-from trajudge.proxy.server.sites import open_sites
+from trajudge.proxy.commands import open_sites
+from trajudge.proxy.process import RunningProxy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -35,7 +35,7 @@ def browser(chromium: Path) -> Iterator[Browser]:
 @contextmanager
 def browsing(
     browser: Browser, out: Path, *faults: dict[str, Any], **settings: Any
-) -> Iterator[tuple[Page, EmbeddedProxy]]:
+) -> Iterator[tuple[Page, RunningProxy]]:
     """A page whose context goes through a proxy with these faults; the events are whole after."""
     with ThreadedProxy(settings_of(*faults, out=out, **settings)) as proxy:
         context = browser.new_context(
@@ -189,7 +189,6 @@ def test_a_reset_is_seen_once_though_the_browser_asks_again(
         ({"kind": "offline"}, 503, "You are offline"),
         ({"kind": "session", "location": "/login"}, 200, ""),
         ({"kind": "assets", "assets": ["style"]}, 200, "/b"),
-        ({"kind": "drip", "seconds": 0.3}, 200, "/b"),
     ],
 )
 def test_other_faults_in_the_browser(

@@ -14,13 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ports import free_port
 from tests.proxy.site import Site, events_of, open_site
 from tests.screens import on_one_line, one_screen
 from tests.waiting import wait_until
 from trajudge.eval.cli import main
-from trajudge.proxy.mitm.trust import announced_use
-from trajudge.proxy.server.settings import Backend
 
 # Standard library alone: it knows nothing of the proxy but the environment.
 AGENT = """
@@ -65,7 +62,7 @@ def test_run_shows_exposure_and_cost_on_one_screen(
     shown = capfd.readouterr().out
     assert shown.split()[:3] == ["200", "503", "200"]
     lines = [line.split() for line in one_screen(shown.replace(str(out), "run"), 100)]
-    assert ["shop.1", "3", "3", "0", "–", "–"] in [line[:6] for line in lines]
+    assert ["shop.1", "3", "3", "0", "–", "–", "–"] in [line[:7] for line in lines]
     assert ["busy", "status", "1", "1", "1", "0", "0", "0"] in lines
     assert ["late", "reset", "1", "0", "0", "0", "0", "1"] in lines
     assert ["rare", "reset", "0", "drawn", "0", "0", "0", "0", "0"] in lines
@@ -104,12 +101,13 @@ def test_a_site_elsewhere_is_mapped(
     [
         (["--site", "a.test", "--site", "A.test=http://127.0.0.1:1"], "a.test is given twice"),
         (["--site", "http://shop"], "--site 'http://shop' is no host"),
-        (["--site", "shop=https://x"], "--backend mitm carries HTTPS"),
         (["--site", "https://shop.test/"], "name the host alone, shop.test"),
         (["--site", "shop=ftp://x"], "no address of a server"),
         (["--api", "mistral"], "--api 'mistral': name one of openai, anthropic"),
         (["--api", "openai=nowhere"], "has no URL"),
         (["--task-signature", "("], "is no regular expression"),
+        (["--page-requests", "("], "--page-requests '(' is no regular expression"),
+        (["--mitmdump", "none/mitmdump"], "--mitmdump none/mitmdump: no program"),
         (["--task-signature", ""], "--task-signature is empty: give a value, or leave it out"),
         (["--task", " "], "names no task: give a name, or leave --task out"),
         (["--horizon", "1000000000"], "--horizon 1000000000: must be at most 10000"),
@@ -213,10 +211,10 @@ def test_serve_ends_with_the_program_that_started_it(plan: Path, tmp_path: Path)
 
 
 def test_an_agent_trusts_https_by_its_environment_alone(
-    site: Site, plan: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], mitmproxy: None
+    site: Site, plan: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    words = ["proxy", "run", "--backend", "mitm", "--faults", str(plan), "--out", str(out)]
+    words = ["proxy", "run", "--faults", str(plan), "--out", str(out)]
     words += ["--site", f"www.shop.test=http://127.0.0.1:{site.port}", "--"]
     agent = [sys.executable, "-c", AGENT, "https://www.shop.test", "/b", "/b", "/b"]
     assert main([*words, *agent]) == 5
@@ -227,13 +225,20 @@ def test_an_agent_trusts_https_by_its_environment_alone(
     assert (recovery["means"], recovery["at"]) == ("reloaded", 3)
 
 
-def test_a_missing_environment_is_one_sentence(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_missing_mitmproxy_is_one_sentence_that_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TRAJUDGE_MITMPROXY_PYTHON", sys.executable)
-    words = ["proxy", "run", "--backend", "mitm", "--out", str(tmp_path / "run"), "--", "true"]
-    assert main(words) == 2
-    assert "cannot import mitmproxy: name another one" in capsys.readouterr().err
+    monkeypatch.delenv("TRAJUDGE_MITMDUMP")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    out = tmp_path / "run"
+    assert main(["proxy", "run", "--out", str(out), "--", "true"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        "error: mitmproxy is not installed: install it with  pipx install mitmproxy , or name its "
+        "mitmdump with --mitmdump FILE or TRAJUDGE_MITMDUMP=FILE"
+    )
+    assert not out.exists()
 
 
 def test_an_agent_keeps_the_threads_that_its_user_gave_it(
@@ -284,7 +289,11 @@ except urllib.error.HTTPError:
 @pytest.mark.parametrize(
     ("way", "address", "sentence"),
     [
-        ("past it", "SITE/a", "nothing came through the proxy: programs use it by HTTP_PROXY"),
+        (
+            "past it",
+            "SITE/a",
+            "nothing came through the proxy: programs use it by HTTP_PROXY and HTTPS_PROXY",
+        ),
         ("by the proxy", "SITE/a", "no request of 1 through the proxy loads a page"),
         ("by the proxy", "http://other.test/", "refused all 1 requests: name their hosts with"),
     ],
@@ -306,10 +315,10 @@ def test_a_program_without_page_loads_is_told_how_to_use_the_proxy(
 
 @pytest.mark.slow
 def test_programs_behind_mitmproxy_are_told_the_variables_of_its_certificate(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], mitmproxy: None
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     show = "import os; print(*os.environ)"
-    words = ["proxy", "run", "--backend", "mitm", "--out", str(tmp_path / "run"), "--"]
+    words = ["proxy", "run", "--out", str(tmp_path / "run"), "--"]
     assert main([*words, sys.executable, "-c", show]) == 0
     names, _, screen = capfd.readouterr().out.partition("\n")
     told = screen.partition("nothing came through the proxy")[2]
@@ -318,53 +327,9 @@ def test_programs_behind_mitmproxy_are_told_the_variables_of_its_certificate(
     assert named <= set(names.split())
 
 
-@pytest.mark.parametrize(("backend", "trusts"), [("embedded", False), ("mitm", True)])
-def test_serve_names_the_fields_of_its_first_line(backend: Backend, trusts: bool) -> None:
-    told = announced_use(backend)
-    assert "`proxy` of the first line as HTTP_PROXY" in told
-    assert ("HTTPS_PROXY" in told) == ("`certificate`" in told) == trusts
-
-
 def test_an_agent_that_a_signal_ends_has_the_exit_code_that_a_shell_gives_it(
     site: Site, tmp_path: Path
 ) -> None:
     kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     words = ["proxy", "run", "--out", str(tmp_path / "run"), "--", sys.executable, "-c", kill]
     assert main(words) == 128 + signal.SIGKILL
-
-
-def test_a_browser_that_never_comes_is_said_at_the_start_and_at_the_end(
-    site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """It starts after the proxy, so that only the end shows a wrong port: then nothing that was
-    asked of the browser is known, and a success would hide it."""
-    port = free_port()
-    fix = f"let the agent start its Chromium with --remote-debugging-port={port}"
-    for number, (code, seen) in enumerate(((0, 2), (5, 5))):
-        words = ["proxy", "run", "--cdp", str(port), "--out", str(tmp_path / str(number)), "--"]
-        assert main([*words, sys.executable, "-c", f"import sys; sys.exit({code})"]) == seen
-        shown = capfd.readouterr()
-        assert f"127.0.0.1:{port} yet: {fix}" in shown.err
-        assert f"no browser listened at 127.0.0.1:{port} during" in on_one_line(shown.out)
-        assert fix in on_one_line(shown.out)
-
-
-@pytest.mark.timeout(60)  # a proxy that is not refused serves on
-@pytest.mark.parametrize("command", ["run", "serve"])
-def test_a_debugging_port_of_another_program_is_refused_at_the_start(
-    command: str,
-    site: Site,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    agent = ["--", "true"] if command == "run" else []
-    for port, sentence in (
-        (site.port, "is no Chromium: name the port"),
-        (0, "--cdp 0: must be at least 1"),
-    ):
-        assert main(["proxy", command, "--cdp", str(port), *agent]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert sentence in line
-    assert not list(tmp_path.iterdir())

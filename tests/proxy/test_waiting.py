@@ -17,7 +17,7 @@ def test_nothing_in_the_proxy_sleeps() -> None:
         if (isinstance(node, ast.Attribute) and ast.unparse(node) == "time.sleep")
         or (isinstance(node, ast.ImportFrom) and node.module == "time" and _names(node))
     ]
-    assert "front.py" in {module.name for module in modules}
+    assert "addon.py" in {module.name for module in modules}
     assert not sleeps
 
 

@@ -32,7 +32,6 @@ from trajudge.eval.store.run_folder import (
     CALLS,
     JUDGMENTS,
     LABELS,
-    MANIFEST,
     read_labels,
     read_manifest,
     read_rewards,
@@ -191,8 +190,6 @@ def read_run(folder: Path) -> Source:
     neither."""
     if folder.is_file():
         return read_table(folder)
-    if not (folder / MANIFEST).is_file():
-        raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     manifest = read_manifest(folder)
     judgments, repeated = read_last_judgments(folder)
     judges = judgments.judges

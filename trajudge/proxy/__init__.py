@@ -1,5 +1,6 @@
-"""Faults and efficiency between an agent and the web.
+"""Faults and efficiency between an agent and the web, by mitmproxy.
 
-``plans`` say which fault meets which page load of a task; ``commands`` are at the top. The room
-imports nothing of ours but leaf utilities: what it records is plain JSON, which others read.
+``addon`` runs inside mitmproxy and imports nothing of ours: it reads a plan and writes records.
+``plan`` says which fault meets which page load, ``pages`` what faults show, ``process`` starts
+mitmproxy, ``results`` reads the records; ``commands`` are at the top.
 """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from trajudge.util.commands import HIGHEST_PORT, MOST_PAGE_LOADS
+from trajudge.util.commands import MOST_PAGE_LOADS
 from trajudge.util.settings import Argument, Option, Output, Port, Seed, Settings
 
 
@@ -44,7 +44,7 @@ class ShowPlanConfig(TaskConfig):
 class ProxyConfig(TaskConfig):
     """What a proxy that runs does."""
 
-    first: ClassVar = ("faults", "task", "seed", "site", "backend", "api", "cdp", "port", "out")
+    first: ClassVar = ("faults", "task", "seed", "site", "api", "port", "out")
 
     faults: Annotated[
         Path | None, Option("the fault plan, as JSON (default: none, only measure)", "FILE")
@@ -57,13 +57,6 @@ class ProxyConfig(TaskConfig):
             "SITE=URL",
         ),
     ] = ()
-    backend: Annotated[
-        Literal["embedded", "mitm"],
-        Option(
-            "embedded: plain HTTP; mitm: HTTPS as well, by mitmproxy, which the first use installs "
-            "into an environment of its own"
-        ),
-    ] = "embedded"
     api: Annotated[
         tuple[str, ...],
         Option("measure the calls of a model API: openai or anthropic, or openai=URL", "NAME"),
@@ -75,16 +68,19 @@ class ProxyConfig(TaskConfig):
             "REGEX",
         ),
     ] = None
-    cdp: Annotated[
-        int | None,
-        Field(ge=1, le=HIGHEST_PORT),
+    page_requests: Annotated[
+        str | None,
         Option(
-            "debugging port of the agent's Chromium (--remote-debugging-port): it says itself what "
-            "is a page",
-            "PORT",
+            "for an agent that is no browser: a request whose 'METHOD URL' matches loads a page "
+            "('^GET ': each that is read)",
+            "REGEX",
         ),
     ] = None
     port: Annotated[Port, Option("port to listen on (default: any free)")] = 0
+    mitmdump: Annotated[
+        Path | None,
+        Option("mitmproxy's program (default: TRAJUDGE_MITMDUMP, else on the PATH)", "FILE"),
+    ] = None
     out: Annotated[
         Path | None, Output("where events and traces go (default: a new one in proxy-runs/)", "DIR")
     ] = None
@@ -95,10 +91,10 @@ class AgentRunConfig(ProxyConfig):
 
       trajudge proxy run --faults plan.json -- COMMAND ...
 
-    The agent needs nothing but an HTTP proxy: HTTP_PROXY is set, and a browser takes it as
-    proxy={"server": os.environ["TRAJUDGE_PROXY"]}. With --api its model calls are measured as well,
-    by OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The exit code is the agent's, 130 after Ctrl-C (what
-    it met is kept), and 2 for one that succeeded without a browser at --cdp.
+    The proxy is mitmproxy (pipx install mitmproxy). The agent needs nothing but an HTTP proxy:
+    HTTP_PROXY and HTTPS_PROXY are set, and a browser takes the flags in TRAJUDGE_PROXY_CHROMIUM.
+    With --api its model calls are measured as well, by OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The
+    exit code is the agent's, and 130 after Ctrl-C (what it met is kept).
     """
 
     command: Annotated[tuple[str, ...], Argument("COMMAND", "the agent, after --")]

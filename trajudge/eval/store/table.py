@@ -739,6 +739,9 @@ class OpenedFile:
         return self.record(Judgment, offset, length)
 
 
+_MOST_WORDS = 16
+
+
 class TextColumn:
     """Texts of a table's rows, (N,), in which a word is looked for whatever its case and accents;
     each is cut to so many characters."""
@@ -747,6 +750,7 @@ class TextColumn:
         self._longest = longest
         self._content = bytearray()
         self._ends = array("q")
+        self._words: dict[tuple[bytes, int], Bools] = {}  # of the last searches, and of how many
 
     def add(self, text: str) -> None:
         """Append the text of the next row."""
@@ -755,11 +759,25 @@ class TextColumn:
 
     def rows_with(self, word: str) -> Bools:
         """Return which texts hold a word, (N,)."""
-        wanted, found, at = searchable(word).encode("utf-8", "replace"), array("q"), -1
-        while wanted and (at := self._content.find(wanted, at + 1)) >= 0:
+        wanted = searchable(word).encode("utf-8", "replace")
+        if not wanted:
+            return np.ones(len(self._ends), dtype=bool)
+        search = wanted, len(self._ends)
+        rows = self._words.get(search)
+        if rows is None:
+            rows = self._find(wanted)
+            if len(self._words) >= _MOST_WORDS:
+                self._words.clear()
+            self._words[search] = rows
+        return rows
+
+    def _find(self, wanted: bytes) -> Bools:
+        found, at, find = array("q"), 0, self._content.find
+        while (at := find(wanted, at)) >= 0:
             found.append(at)
+            at = find(b"\0", at)  # the end of the text, of which one place is enough
         rows = np.searchsorted(column_of(self._ends), column_of(found), side="right")
-        return marked(len(self._ends), rows) if wanted else np.ones(len(self._ends), dtype=bool)
+        return marked(len(self._ends), rows)
 
     def __len__(self) -> int:
         return len(self._ends)

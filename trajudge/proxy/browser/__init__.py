@@ -1,1 +1,0 @@
-"""What the agent's browser itself says of its pages, by its debugging port (CDP)."""

@@ -1,0 +1,361 @@
+"""Fault plans: faults, when each fires, and the JSON file that names them.
+
+Everything here is pure: a plan, a seed and a task's name give the same schedule, whatever the order
+in which requests come. The draws themselves are made by the addon, which runs without us.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from trajudge.proxy.addon import DrawKey, is_due, planned_ordinals
+from trajudge.util.commands import MOST_PAGE_LOADS
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8
+
+_FORMS = "at(k), random(n, horizon), random(n) or bernoulli(p)"
+_CALL = re.compile(r"^\s*(at|random|bernoulli)\s*\(\s*([^()]*?)\s*\)\s*$")
+
+_Ordinal = Annotated[int, Field(ge=1, le=MOST_PAGE_LOADS)]
+
+
+class FaultPolicy(BaseModel):
+    """One of: ``at`` (page load k, from 1); ``random`` (n of the page loads 1 to ``horizon``,
+    without replacement); ``bernoulli`` (each page load with this probability). Written as an object
+    or as ``at(3)``, ``random(2, 6)``, ``bernoulli(0.1)``. ``random(2)`` takes the task's horizon,
+    which is stated when the task begins."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: _Ordinal | None = None
+    random: _Ordinal | None = None
+    horizon: _Ordinal | None = None
+    bernoulli: Annotated[float, Field(ge=0, le=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return _parsed(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        named = [name for name in ("at", "random", "bernoulli") if getattr(self, name) is not None]
+        if len(named) != 1:
+            raise ValueError(f"name exactly one of {_FORMS}")
+        if self.random is None and self.horizon is not None:
+            raise ValueError("a horizon goes with random(n, horizon)")
+        if self.random is not None and self.horizon is not None and self.random > self.horizon:
+            raise ValueError(f"{self.random} page loads of {self.horizon} cannot be drawn")
+        return self
+
+    def __str__(self) -> str:
+        if self.at is not None:
+            return f"at({self.at})"
+        if self.random is not None:
+            named = (self.random, self.horizon) if self.horizon else (self.random,)
+            return f"random({', '.join(map(str, named))})"
+        return f"bernoulli({self.bernoulli:g})"
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
+    """Parse ``at(3)``. Raises ValueError."""
+    call = _CALL.match(text)
+    words = [word.split("=")[-1].strip() for word in call[2].split(",")] if call else []
+    if call is None or len(words) not in ((1, 2) if call[1] == "random" else (1,)):
+        raise ValueError(f"write {_FORMS}")
+    try:
+        numbers = [json.loads(word) for word in words]
+    except ValueError:
+        raise ValueError(f"write {_FORMS} with numbers") from None
+    return dict(zip((call[1], "horizon"), numbers, strict=False))
+
+
+Stage = Literal["before", "after"]
+"""Whether the origin processed the request that the fault replaces the answer of."""
+
+Recovery = Literal["dismiss", "reload", "wait", "none"]
+"""What brings the page back: closing an overlay, loading again, waiting; ``none``: nothing that the
+browser offers."""
+
+AssetKind = Literal["style", "script", "image", "font"]
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+Seconds = Annotated[float, Field(gt=0, le=600)]
+
+
+class PlainRecord(BaseModel):
+    """A frozen record that refuses unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PlannedFault(PlainRecord):
+    """What all faults have: a name that is unique in the plan, and when the fault fires."""
+
+    recovers: ClassVar[Recovery] = "reload"
+
+    id: Name
+    policy: FaultPolicy
+
+    @property
+    def recovery(self) -> Recovery:
+        return self.recovers
+
+    @property
+    def replaces(self) -> Literal["before", "after", "document", ""]:
+        """When the fault takes the place of the origin's answer, or of its document; "" if it
+        leaves it: of two that replace an answer, one can fire."""
+        return ""
+
+
+class PopupFault(PlannedFault):
+    """An overlay of our own in the page.
+
+    ``accessibility``: ``full`` has role, label and a button with text; ``none`` has an unnamed icon
+    that is no button. ``seconds`` is when a ``delayed`` popup appears after the page.
+    """
+
+    recovers: ClassVar[Recovery] = "dismiss"
+
+    kind: Literal["popup"]
+    variant: Literal["modal", "banner", "delayed", "offscreen"] = "modal"
+    accessibility: Literal["full", "none"] = "full"
+    seconds: Seconds = 1.0
+
+
+class StatusFault(PlannedFault):
+    """An error status. ``retry_after`` (seconds) is sent as ``Retry-After``.
+
+    ``body``: a short ``page`` that names the status, as servers send, or ``empty``, for which
+    browsers show an error page of their own (and Playwright's ``goto`` raises).
+    """
+
+    kind: Literal["status"]
+    status: Literal[408, 429, 500, 502, 503, 504]
+    retry_after: Annotated[int, Field(ge=0, le=86400)] | None = None
+    stage: Stage = "before"
+    body: Literal["page", "empty"] = "page"
+
+    @property
+    def replaces(self) -> Stage:
+        return self.stage
+
+
+class DelayFault(PlannedFault):
+    """A wait of ``seconds`` before the request goes to the origin, or before its answer comes."""
+
+    recovers: ClassVar[Recovery] = "wait"
+
+    kind: Literal["delay"]
+    seconds: Seconds
+    stage: Stage = "before"
+
+
+class ResetFault(PlannedFault):
+    """A connection that is reset in place of an answer."""
+
+    kind: Literal["reset"]
+    stage: Stage = "before"
+
+    @property
+    def replaces(self) -> Stage:
+        return self.stage
+
+
+class TruncateFault(PlannedFault):
+    """An answer that ends after a ``share`` of its body, with its full length announced."""
+
+    kind: Literal["truncate"]
+    share: Annotated[float, Field(ge=0, lt=1)] = 0.5
+
+    @property
+    def replaces(self) -> Literal["document"]:
+        return "document"
+
+
+class SessionFault(PlannedFault):
+    """An expired session: a redirect to ``location`` that removes ``cookies`` (all that the request
+    carries, if None)."""
+
+    recovers: ClassVar[Recovery] = "none"
+
+    kind: Literal["session"]
+    location: Annotated[str, Field(pattern=r"^/[!-~]*$")] = "/"
+    cookies: tuple[Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], ...] | None = (
+        None
+    )
+
+    @property
+    def replaces(self) -> Literal["before"]:
+        return "before"
+
+
+class AssetFault(PlannedFault):
+    """Styles, scripts, images or fonts of a page that fail with ``status``."""
+
+    kind: Literal["assets"]
+    assets: Annotated[tuple[AssetKind, ...], Field(min_length=1)] = ("style", "script", "image")
+    status: Annotated[int, Field(ge=400, le=599)] = 503
+
+
+class OfflineFault(PlannedFault):
+    """A page that says that there is no connection. ``retry_seconds``: it loads again by itself
+    after so long; None: it never does."""
+
+    kind: Literal["offline"]
+    retry_seconds: Annotated[int, Field(ge=1, le=600)] | None = 5
+
+    @property
+    def recovery(self) -> Recovery:
+        return "reload" if self.retry_seconds is None else "wait"
+
+    @property
+    def replaces(self) -> Literal["before"]:
+        return "before"
+
+
+Fault = Annotated[
+    PopupFault
+    | StatusFault
+    | DelayFault
+    | ResetFault
+    | TruncateFault
+    | SessionFault
+    | AssetFault
+    | OfflineFault,
+    Field(discriminator="kind"),
+]
+
+
+_SHOWN = 3  # mistakes that one message names
+_EXAMPLE = '{"faults": [{"id": "busy", "kind": "status", "status": 503, "policy": "at(2)"}]}'
+_MEND = f"write a JSON object such as {_EXAMPLE}"
+
+KINDS = tuple(
+    get_args(fault.model_fields["kind"].annotation)[0] for fault in get_args(get_args(Fault)[0])
+)
+
+
+class FaultPlan(PlainRecord):
+    """Faults in the order in which they apply. ``seed`` is used where a run names none."""
+
+    version: Literal[1] = 1
+    seed: Annotated[int, Field(ge=0)] = 0
+    faults: tuple[Fault, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        for name, uses in Counter(fault.id for fault in self.faults).items():
+            if uses > 1:
+                raise ValueError(f"the id {name!r} stands {uses} times: give each fault its own")
+        return self
+
+    @property
+    def needs_horizon(self) -> bool:
+        """Whether a fault is drawn from as many page loads as the task takes."""
+        policies = (fault.policy for fault in self.faults)
+        return any(policy.random and policy.horizon is None for policy in policies)
+
+    @property
+    def digest(self) -> str:
+        """Of the faults: two plans with one digest do the same under one seed."""
+        faults = self.model_dump_json(include={"version", "faults"})
+        return sha256(faults.encode()).hexdigest()[:16]
+
+
+def plan_mistakes(text: str | bytes) -> tuple[str, ...]:
+    """Return one sentence per mistake in a plan's JSON; none for a plan that can be used."""
+    try:
+        FaultPlan.model_validate_json(text)
+    except ValidationError as error:
+        return tuple(_sentence(dict(one)) for one in error.errors(include_url=False))
+    return ()
+
+
+def _sentence(error: dict[str, Any]) -> str:
+    """Say where a plan is wrong, the value, and why."""
+    place = list(error["loc"])
+    if len(place) >= 2 and place[0] == "faults":  # the kind stands in the place as well
+        fields = [str(part) for part in place[3:]]
+        where = f"fault {int(place[1]) + 1}" + (f": {'.'.join(fields)}" if fields else "")
+    else:
+        where = ".".join(map(str, place)) or "the plan"
+    why = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in ("json_invalid", "model_type") and not place:
+        return f"{where}: {why}: {_MEND}"
+    if error["type"] == "missing":
+        return f"{where} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{where} is no field of this record: remove it or mend its name"
+    if error["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        return f"{where} has no known kind: name one of {', '.join(KINDS)}"
+    if isinstance(error["input"], dict | bytes) or not _names_field(place):
+        return f"{where}: {why}"
+    return f"{where} is {error['input']!r:.80}: {why}"
+
+
+def _names_field(place: list[Any]) -> bool:
+    """Return True if a place names a field, not a record as a whole."""
+    return bool(place) and (place[0] != "faults" or len(place) > 3)
+
+
+def read_plan(path: Path) -> FaultPlan:
+    """Read a plan. Raises UserError with a sentence for each of the first mistakes."""
+    try:
+        text = read_utf8(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: name a fault plan in --faults") from error
+    if not text.strip():
+        raise UserError(f"{path} is empty: {_MEND}")
+    mistakes = plan_mistakes(text)
+    if mistakes:
+        more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
+        raise UserError(f"{path}: {'; '.join(mistakes[:_SHOWN])}{more}")
+    return FaultPlan.model_validate_json(text)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The faults of a plan in one task: a function of plan, seed, task and ``horizon`` alone, the
+    number of page loads that the task takes (for ``random(n)``)."""
+
+    plan: FaultPlan
+    task: str
+    seed: int
+    horizon: int | None = None
+    _policies: dict[str, dict[str, Any]] = field(init=False, repr=False)
+    _ordinals: dict[str, tuple[int, ...] | None] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        policies = {one.id: one.policy.model_dump(exclude_none=True) for one in self.plan.faults}
+        object.__setattr__(self, "_policies", policies)
+        planned = {
+            name: planned_ordinals(policy, self._key(name), self.horizon)
+            for name, policy in policies.items()
+        }
+        object.__setattr__(self, "_ordinals", planned)
+
+    def planned(self, fault: Fault) -> tuple[int, ...] | None:
+        """Return the ordinals at which a fault fires; None where the policy has no end."""
+        return self._ordinals[fault.id]
+
+    def due(self, ordinal: int) -> tuple[Fault, ...]:
+        """Return the faults of a page load (from 1), in the plan's order."""
+        return tuple(fault for fault in self.plan.faults if self.is_due(fault, ordinal))
+
+    def is_due(self, fault: Fault, ordinal: int) -> bool:
+        """Return True if a fault is planned at a page load."""
+        planned, policy = self.planned(fault), self._policies[fault.id]
+        return is_due(policy, planned, self._key(fault.id), ordinal)
+
+    def _key(self, fault: str) -> DrawKey:
+        return DrawKey(self.seed, self.task, fault)

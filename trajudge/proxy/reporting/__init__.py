@@ -1,1 +1,0 @@
-"""What a run through the proxy looked like: tables and one screen."""
