@@ -84,10 +84,10 @@ def _failed_samples(judge: Predictions, judgments: JudgmentTable) -> list[str]:
 def _cascade(judge: Predictions, judgments: JudgmentTable) -> list[str]:
     """Count the trajectories on which the second member was asked and spared; what was spared is
     priced by the mean of what was asked."""
+    if np.isnan(judgments.second_asked[judge.rows]).all():
+        return []
     settled = ~np.isnan(judgments.second_asked)
     settled &= np.isin(np.arange(len(judgments)), judge.rows)
-    if not settled.any():
-        return []
     reached = settled & (judgments.second_asked != 0)
     count, spared = int(reached.sum()), int((settled & ~reached).sum())
     shares = f"{count} of {count + spared} trajectories"

@@ -81,15 +81,15 @@ class ReferenceLabels:
         """Look up the labels and the official rewards of the trajectories that were judged, and
         of those that have a reward. Raises UserError where only some of the labels tell how
         they were drawn."""
-        labels, rewards = LabelColumns.of(labels), RewardColumns.of(rewards)
-        keys, place = distinct(joined([judged, rewards.keys, labels.keys]))
-        size, known = len(keys), len(judged) + len(rewards.keys)
-        expert = np.full((len(VERDICTS), size), UNKNOWN, dtype=np.int8)
-        expert[:, place[known:]] = labels.verdicts
+        expert, official = LabelColumns.of(labels), RewardColumns.of(rewards)
+        keys, place = distinct(joined([judged, official.keys, expert.keys]))
+        size, known = len(keys), len(judged) + len(official.keys)
+        verdicts = np.full((len(VERDICTS), size), UNKNOWN, dtype=np.int8)
+        verdicts[:, place[known:]] = expert.verdicts
         reward = np.full(size, np.nan)
-        reward[place[len(judged) : known]] = rewards.reward
+        reward[place[len(judged) : known]] = official.reward
         weight = np.ones(size)
-        weight[place[known:]] = labels.weights()
+        weight[place[known:]] = expert.weights()
         annotated = marked(size, place[known:])
         in_run = marked(size, place[len(judged) : known])
         wanted = marked(size, place[:known])
@@ -106,7 +106,7 @@ class ReferenceLabels:
             agent=keys.agent,
             task=task,
             annotated=annotated[wanted],
-            labels={label: expert[VERDICTS.index(label)][wanted] for label in LABELS},
+            labels={label: verdicts[VERDICTS.index(label)][wanted] for label in LABELS},
             reward=reward[wanted],
             in_run=in_run[wanted],
             judged=where,
@@ -226,7 +226,8 @@ class Observations:
 
     def rewarded(self) -> Observations:
         """Keep the trajectories with an official reward."""
-        return self.at(~np.isnan(self.reward))
+        known = ~np.isnan(self.reward)
+        return self if known.all() else self.at(known)
 
     def as_rule_based(self) -> Observations:
         """Predict by the official reward instead: above one half is success."""
