@@ -85,6 +85,11 @@ class TableQuery(NamedTuple):
     columns_text: str = ""
 
     @property
+    def tells_agreement(self) -> bool:
+        """Whether it matters who agrees: then the judges of all runs are read."""
+        return self.sorting.name == "agree" or "agree" in self.columns
+
+    @property
     def chosen_columns(self) -> str:
         """Name the columns, "" for those that are shown unless told otherwise."""
         return "" if self.columns in (DEFAULT_COLUMNS, _WITH_AGREE) else " ".join(self.columns)
@@ -141,16 +146,11 @@ def read_query(values: dict[str, str]) -> TableQuery:
     )
 
 
-def _viewed(workspace: Workspace, run: OpenedRun, query: TableQuery) -> JudgmentView:
-    """Return a run's judgments, with the votes of all runs where the table tells of them."""
-    return workspace.view(run, agreeing=query.sorting.name == "agree" or "agree" in query.columns)
-
-
 def shown_judgments(workspace: Workspace, run: OpenedRun, query: TableQuery) -> ShownJudgments:
     """Read one page of a run's table. Raises UserError as the run's view does."""
     if query.problem:
         return ShownJudgments(query, [], None, None, 0)
-    view = _viewed(workspace, run, query)
+    view = workspace.view(run, agreeing=query.tells_agreement)
     found = judgment_page(
         view,
         query.chosen,
@@ -159,20 +159,24 @@ def shown_judgments(workspace: Workspace, run: OpenedRun, query: TableQuery) -> 
         before=query.before,
         limit=query.limit,
     )
-    rows = [row_record(run, view, row) for row in found.rows]
+    rows = [row_record(run, view, row, query) for row in found.rows]
     return ShownJudgments(query, rows, found.before, found.after, found.total)
 
 
-def row_record(run: OpenedRun, view: JudgmentView, row: int) -> dict[str, Any]:
+def row_record(run: OpenedRun, view: JudgmentView, row: int, query: TableQuery) -> dict[str, Any]:
     """Return a row of the table, for people and for programs; its goal is "" while it is not
-    known."""
-    key = view.keys.key(int(view.trajectory[row]))
+    known. Where the query tells agreement, so many of the ``evaluators`` ``agree``."""
+    place = int(view.trajectory[row])
+    key, record = view.keys.key(place), view.record(row)
+    if query.tells_agreement:
+        agree = None if record["success"] is None else int(view.agreeing[row])
+        record |= {"agree": agree, "evaluators": int(view.evaluators[:, place].sum())}
     links = {
         "link": address("run", run.name, "judgment", row),
         "trajectory": trajectory_link(key),
         "last_page": last_page_link(key, run.name),
     }
-    return {**view.record(row), "goal": run.goal(key), **links}
+    return {**record, "goal": run.goal(key), **links}
 
 
 def csv_lines(
@@ -180,12 +184,12 @@ def csv_lines(
 ) -> Iterator[bytes]:
     """Yield the filtered table as CSV, a header and a line a judgment; only those of ``places``,
     if there are any. Raises UserError as the run's view does."""
-    view, wanted = _viewed(workspace, run, query), set(places)
+    view, wanted = workspace.view(run, agreeing=query.tells_agreement), set(places)
     head: list[str] = []
     for row in sorted_rows(view, query.chosen, query.sorting).tolist():
         if wanted and row not in wanted:
             continue
-        record = row_record(run, view, row)
+        record = row_record(run, view, row, query)
         if not head:
             head = [*record]
             yield _line(head)

@@ -10,6 +10,7 @@ import numpy as np
 
 from trajudge.annotations.model import Label
 from trajudge.app.figures import (
+    RULE,
     BenchmarkTable,
     CurvePoint,
     JudgeRow,
@@ -81,29 +82,36 @@ class ReportedCase(NamedTuple):
 def chosen_cases(
     source: Source, observed: Mapping[str, Observations], question: LabelName, count: int
 ) -> tuple[list[ReportedCase], int]:
-    """Choose at most ``count`` trajectories: those that most judges wrongly accept first, then
-    those that most wrongly reject, by key. Return them with the number of all that a judge got
-    wrong."""
-    keys = wrong_keys(observed)
+    """Choose at most ``count`` trajectories, the first of ``wrong_keys``. Return them with the
+    number of all that a judge got wrong."""
+    keys = wrong_keys(observed, question)
     chosen = keys[:count]
     verdicts = _verdicts(judgments_of(source.judgments, set(chosen)))
     return [_case(key, verdicts.get(key, []), source, question) for key in chosen], len(keys)
 
 
-def wrong_keys(observed: Mapping[str, Observations]) -> list[TrajectoryKey]:
-    """List the trajectories that a judge got wrong, in the order of ``chosen_cases``."""
-    accepted: dict[TrajectoryKey, int] = {}
-    rejected: dict[TrajectoryKey, int] = {}
+_ACCEPTED = 0.5  # a larger official reward is a success
+
+
+def wrong_keys(
+    observed: Mapping[str, Observations], question: LabelName = "success"
+) -> list[TrajectoryKey]:
+    """List the trajectories that a judge got wrong: those first that most judges, and on success
+    the rule, wrongly accept, then those that most judges wrongly reject; of as many the one with
+    the surest score."""
+    has_rule = question == "success" and RULE not in observed
+    counts: dict[TrajectoryKey, list[int]] = {}
+    sure: dict[TrajectoryKey, float] = {}
     for seen in observed.values():
         wrong = seen.answered & ((seen.predictions == 1) != seen.labels)
-        for counts, here in ((rejected, seen.labels), (accepted, ~seen.labels)):
-            for place in seen.index[np.flatnonzero(wrong & here)].tolist():
-                key = seen.reference.keys.key(place)
-                counts[key] = counts.get(key, 0) + 1
-    return sorted(
-        {**accepted, **rejected},
-        key=lambda key: (-accepted.get(key, 0), -rejected.get(key, 0), key.order),
-    )
+        for at in np.flatnonzero(wrong).tolist():
+            key, accepts = seen.reference.keys.key(seen.index[at]), not seen.labels[at]
+            if key not in counts:
+                counts[key] = [int(has_rule and accepts and seen.reward[at] > _ACCEPTED), 0]
+            counts[key][0 if accepts else 1] += 1
+            score = float(seen.scores[at] if accepts else 1 - seen.scores[at])
+            sure[key] = max(sure.get(key, 0.0), 0.0 if np.isnan(score) else score)
+    return sorted(counts, key=lambda key: (-counts[key][0], -counts[key][1], -sure[key], key.order))
 
 
 def _verdicts(judgments: Sequence[Judgment]) -> dict[TrajectoryKey, list[Judgment]]:

@@ -34,6 +34,7 @@ from trajudge.stats.intervals import Bools, Ints, defined, differences_by_cluste
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
 from trajudge.util.foreign_table import (
+    TASK_NAMES,
     ForeignTable,
     choose_column,
     holds_scores,
@@ -64,10 +65,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "judge_score",
     ),
     "name": ("judge_name", "judge", "judge_model", "judge_id", "grader"),
-    "task": (
-        *("task", "task_id", "task_name", "question", "question_id", "goal", "prompt_id"),
-        *("intent", "instruction", "scenario", "problem", "problem_id", "item", "prompt"),
-    ),
+    "task": TASK_NAMES,
     "run": ("run", "run_id", "trajectory", "trajectory_id", "attempt", "sample", "seed", "trial"),
     "agent": ("agent", "agent_id", "model", "policy", "system"),
     "benchmark": ("benchmark", "dataset", "suite", "website", "site", "domain"),

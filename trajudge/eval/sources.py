@@ -54,7 +54,7 @@ from trajudge.judges.models import guesses, recorded_windows
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.files import refuse_repeated
-from trajudge.util.foreign_table import read_rows
+from trajudge.util.foreign_table import TASK_NAMES, choose_column, read_rows
 from trajudge.util.terminal import listed
 from trajudge.util.validation import first_error
 
@@ -136,13 +136,16 @@ _ROW = (
 
 def read_table(table: Any) -> Source:
     """Read a table of judgments: a file or frame with the columns of ``Run.to_frame()``, or a
-    ``judgments.jsonl``; other columns are ignored, and ``status`` is ok where it has none.
+    ``judgments.jsonl``; the task may have any of the names that ``trajudge check`` knows
+    (``TASK_NAMES``), other columns are ignored, and ``status`` is ok where it has none.
 
     Raises UserError for a table without benchmark, agent, task_id, judge and success, and for a
     cell that is no value of its column.
     """
     rows = read_rows(table)
     names = {name.removeprefix("key."): name for name in rows.columns}
+    if "task_id" not in names and (task := choose_column(rows, TASK_NAMES)):
+        names["task_id"] = task
     if missing := [
         n for n in ("benchmark", "agent", "task_id", "judge", "success") if n not in names
     ]:

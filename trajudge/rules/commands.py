@@ -39,6 +39,7 @@ from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import given_hosts
 from trajudge.rules.verified.runs import (
     Batch,
+    Study,
     Summary,
     TaskResult,
     evaluation_screen,
@@ -172,7 +173,7 @@ def _original_study(
     """Return the results of a study's runs by the original rules. Raises UserError."""
     judge = _original_evaluator(config, tasks).evaluate
     return judge_study(
-        read_study(config.runs, wanted),
+        _study(config, wanted),
         tasks,
         lambda task, run: judge(task, run.answer, webarena.Trace(url=run.url)),
     )
@@ -183,9 +184,14 @@ def _verified_study(
 ) -> list[TaskResult]:
     """Return the results of a study's runs by Verified's rules. Raises UserError."""
     hosts = given_hosts(config.sites, config.site, tasks.values())
-    study = read_study(config.runs, wanted)
+    study = _study(config, wanted)
     evaluator = VerifiedEvaluator(mode, hosts, config.require_activity)
     return explored(judge_study(study, tasks, verified_judge(study, evaluator)))
+
+
+def _study(config: EvaluateConfig, wanted: set[str]) -> Study:
+    with progress_bar() as show:
+        return read_study(config.runs, wanted, partial(show, "read"))
 
 
 def _original_evaluator(

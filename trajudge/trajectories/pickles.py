@@ -375,9 +375,9 @@ class _Machine:
                 self.update(self.since_mark())
             case "BUILD":
                 (state,) = self.take(1)
-                if not isinstance(target := self.stack[-1], PickledObject):
+                if not isinstance(instance := self.stack[-1], PickledObject):
                     raise BadPickle("it is damaged (attributes for what is no instance)")
-                target.state = state
+                instance.state = state
             case "GLOBAL" | "INST":
                 module, _, called = str(argument).partition(" ")
                 if name == "GLOBAL":
@@ -390,13 +390,13 @@ class _Machine:
             case "REDUCE":
                 self.push(reduce_call(*self.take(2)))
             case "OBJ":
-                called, *rest = self.since_mark()
-                self.push(reduce_call(called, tuple(rest)))
+                target, *rest = self.since_mark()
+                self.push(reduce_call(target, tuple(rest)))
             case "NEWOBJ":
                 self.push(new_object(*self.take(2)))
             case "NEWOBJ_EX":
-                called, arguments, _keywords = self.take(3)
-                self.push(new_object(called, arguments))
+                target, values, _keywords = self.take(3)
+                self.push(new_object(target, values))
             case "POP" if self.stack:
                 self.stack.pop()
             case "POP" | "POP_MARK":

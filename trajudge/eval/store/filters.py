@@ -226,8 +226,6 @@ class JudgmentView:
             "expert": "unsure" if expert == UNSURE else truth(expert),
             "rule": truth(self.rule[place]),
             "wrong": MISTAKES[self.wrong[row]],
-            "agree": None if judgment.success is None else int(self.agreeing[row]),
-            "evaluators": int(self.evaluators[:, place].sum()),
         }
 
 

@@ -503,16 +503,22 @@ def number_of(task_id: str, known: Container[str]) -> str | None:
     return next((one for one in ids if one in known), None)
 
 
-def read_study(path: Path, tasks: Container[str]) -> Study:
-    """Read the runs of the tasks, one at a time. Raises UserError if there is none."""
+def read_study(
+    path: Path, tasks: Container[str], tell: Callable[[int, int], None] = lambda done, of: None
+) -> Study:
+    """Read the runs of the tasks, one at a time; ``tell`` takes how many are read, and of how many.
+
+    Raises UserError if there is none.
+    """
     folders = run_folders(path)
     numbers = {key: number_of(key.task_id, tasks) for key in folders}
-    runs = []
+    runs: list[StudyRun] = []
+    others = sum(number is None for number in numbers.values())
     for read in load(path, lambda key: numbers.get(key) is not None):
+        tell(len(runs) + 1, len(numbers) - others)
         if read.key is not None:
             task_id, name = str(numbers[read.key]), f"{read.key.agent}-{read.key.attempt}"
             runs.append(_run(StudyRun(task_id, name, folders[read.key]), read))
-    others = sum(number is None for number in numbers.values())
     if not runs:
         raise UserError(
             f"{path}: none of its {others} runs is of a task of the file: name another by --tasks"

@@ -2,9 +2,9 @@
 
 A field may hold what its format promises, or what a program put there instead: a NumPy scalar, a
 subclass of str, a member of an Enum, a list, a number written as text, NaN. ``Values`` reads what
-has one meaning and names everything else by field and type, so that nothing vanishes. ``Run`` reads
-the files and pictures of a run that lies in a folder of data, and ``read_all`` makes a format's
-trajectories of them.
+has one meaning and names everything else by field and type, so that nothing vanishes.
+``RunReader`` reads the files and pictures of a run that lies in a folder of data, ``read_all``
+makes a format's trajectories of them; ``RunFile`` is a format of one run a line.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Values:
             self.warnings.append(f"The {field}{where} is not read: {problem}.")
 
 
-class Source(NamedTuple):
+class RunSource(NamedTuple):
     """One run before it is read: its key, its raw task id, where it lies, and the data folder that
     none of its files may lie outside of."""
 
@@ -225,10 +225,10 @@ class Source(NamedTuple):
     data: DataFolder
 
 
-class Run(Values):
+class RunReader(Values):
     """Reads one run whose files lie in a folder of data."""
 
-    def __init__(self, source: Source, needs: Needs = EVERYTHING) -> None:
+    def __init__(self, source: RunSource, needs: Needs = EVERYTHING) -> None:
         super().__init__(with_pictures=bool(needs.screenshots))
         self.key, self.raw_task_id, self.path, self.data = source
 
@@ -319,8 +319,8 @@ def _fault(path: Path, root: DataFolder) -> str | None:
 
 
 def read_all(
-    sources: Iterable[Source],
-    read: Callable[[Run], Trajectory | None],
+    sources: Iterable[RunSource],
+    read: Callable[[RunReader], Trajectory | None],
     want: Want,
     needs: Needs = EVERYTHING,
 ) -> Loaded:
@@ -332,22 +332,22 @@ def read_all(
 
 
 def read_one(
-    source: Source, read: Callable[[Run], Trajectory | None], needs: Needs
+    source: RunSource, read: Callable[[RunReader], Trajectory | None], needs: Needs
 ) -> Trajectory | Unreadable | None:
     """Read one trajectory, as ``read_all`` does."""
     try:
-        return read(Run(source, needs))
+        return read(RunReader(source, needs))
     # ValueError covers Damaged, BadPickle and pydantic's refusal of a value of the wrong type.
     except (ValueError, OSError, RecursionError) as error:
         return Unreadable(readable(str(source.path)), reason(error), source.key)
 
 
-def by_key(sources: Iterable[Source]) -> list[Source]:
+def by_key(sources: Iterable[RunSource]) -> list[RunSource]:
     """Sort sources by their keys."""
     return sorted(sources, key=lambda source: source.key.order)
 
 
-def number_attempts(sources: Iterable[Source]) -> list[Source]:
+def number_attempts(sources: Iterable[RunSource]) -> list[RunSource]:
     """Count the runs of the same agent on the same task from 0 in the order given; sort by key."""
     counts: Counter[TrajectoryKey] = Counter()
     numbered = []
@@ -360,7 +360,7 @@ def number_attempts(sources: Iterable[Source]) -> list[Source]:
 
 
 def run_loader(
-    find: Callable[[Path], Iterable[Source]], read: Callable[[Run], Trajectory | None]
+    find: Callable[[Path], Iterable[RunSource]], read: Callable[[RunReader], Trajectory | None]
 ) -> Callable[..., Loaded]:
     """Make the ``load`` of a format whose runs ``find`` lists, in the order of their keys, and
     ``read`` reads. Calling it raises UserError where there is none."""

@@ -35,7 +35,7 @@ from trajudge.trajectories.hub import (
 )
 from trajudge.trajectories.images import is_image_file
 from trajudge.trajectories.loaders._files import readable
-from trajudge.trajectories.loaders._run import Run, Source, read_all, read_one
+from trajudge.trajectories.loaders._run import RunReader, RunSource, read_all, read_one
 from trajudge.trajectories.loaders.browsergym import read_summary
 from trajudge.trajectories.model import (
     ImageRef,
@@ -60,7 +60,7 @@ _MEND = {
 }
 
 
-def _screenshots(run: Run, paths: Sequence[str | None]) -> list[ImageRef | None]:
+def _screenshots(run: RunReader, paths: Sequence[str | None]) -> list[ImageRef | None]:
     """Find the screenshot of each step: a reference per path, None where the file names none. Those
     that are missing or not read hold that as a problem, with a warning for each kind of it."""
     if not run.with_pictures:
@@ -83,18 +83,18 @@ def _screenshots(run: Run, paths: Sequence[str | None]) -> list[ImageRef | None]
     return refs
 
 
-def _find_screenshot(data: DataFolder, path: str, folder: Path) -> tuple[Path | None, str]:
+def _find_screenshot(dataset: DataFolder, path: str, folder: Path) -> tuple[Path | None, str]:
     """Look where the file says, seen from the dataset's folder; then by name where it belongs.
     Return the file, or why there is none that is read."""
     problem = _MISSING
     # Plain strings: a run of 50 steps asks for 100 names, and pathlib would cost more than
     # decoding the file.
-    stated = os.path.join(data.path, path.removeprefix("trajectories/"))  # noqa: PTH118
+    stated = os.path.join(dataset.path, path.removeprefix("trajectories/"))  # noqa: PTH118
     usual = os.path.join(folder, path.rpartition("/")[2])  # noqa: PTH118
     for name in () if "\0" in path else (stated, usual):
         if not os.path.lexists(name):
             continue
-        if not data.holds(name):
+        if not dataset.holds(name):
             problem = "lies outside the dataset's folder and is not read"
             continue
         candidate = Path(name)
@@ -185,10 +185,10 @@ def find_root(path: Path) -> Path | None:
     return path.absolute().parent if path.name == "cleaned" and path.is_dir() else None
 
 
-def sources(root: Path) -> Iterator[Source]:
+def sources(root: Path) -> Iterator[RunSource]:
     """Yield every trajectory file once, in stable order. A task run in several experiments of the
     same agent gets attempts 0, 1, ... in the order of the experiments' names."""
-    attempts, data = Counter[TrajectoryKey](), DataFolder(root)
+    attempts, folder = Counter[TrajectoryKey](), DataFolder(root)
     for file in _files(root):
         task_id = original_name(file.stem)
         if task_id != file.stem and not _is_first_copy(file, task_id):
@@ -197,7 +197,7 @@ def sources(root: Path) -> Iterator[Source]:
         key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
         attempt = attempts[key]
         attempts[key] += 1
-        yield Source(key.model_copy(update={"attempt": attempt}), task_id, file, data)
+        yield RunSource(key.model_copy(update={"attempt": attempt}), task_id, file, folder)
 
 
 def original_name(stem: str) -> str:
@@ -227,7 +227,7 @@ def _files(root: Path) -> Iterator[Path]:
         yield from (child for child in names if not child.name.startswith("."))
 
 
-def _read(run: Run) -> Trajectory | None:
+def _read(run: RunReader) -> Trajectory | None:
     """Read one trajectory; None if it is marked as not valid."""
     with run.data.open(run.path, MAX_FILE_BYTES) as opened:
         if not os.fstat(opened.fileno()).st_size:
@@ -352,13 +352,13 @@ def load_published(
 
 
 def _load_published(copy: HubCopy, runs: list[LabelledRun], needs: Needs) -> Loaded:
-    data = DataFolder(copy.folder)
+    folder = DataFolder(copy.folder)
     with fetch_progress(copy, len(runs)) as advance:
         for run, path in prefetch(lambda run: _fetch_run(copy, run, needs), runs):
             advance()
             trajectory: Trajectory | Unreadable | None
             if isinstance(path, Path):
-                trajectory = read_one(Source(run.key, run.task_id, path, data), _read, needs)
+                trajectory = read_one(RunSource(run.key, run.task_id, path, folder), _read, needs)
             else:
                 lacking = f"is not in the dataset {copy.repo} at revision {copy.revision}"
                 trajectory = Unreadable(run.path, str(path or lacking), run.key)

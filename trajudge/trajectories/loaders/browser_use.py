@@ -29,7 +29,7 @@ from trajudge.trajectories.loaders._files import (
     readable,
     record_of,
 )
-from trajudge.trajectories.loaders._run import Run, Source, number_attempts, run_loader
+from trajudge.trajectories.loaders._run import RunReader, RunSource, number_attempts, run_loader
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.files import DataFolder
 
@@ -65,7 +65,7 @@ class Item:
         return [error for error in self.errors if error]
 
 
-def _item(run: Run, item: object, number: int) -> Item:
+def _item(run: RunReader, item: object, number: int) -> Item:
     """Read one item; ``number`` counts from 1. Raises Damaged for what is no object."""
     if not isinstance(item, dict) or not item:
         raise Damaged(f"item {number} of its history is no object")
@@ -163,7 +163,7 @@ def detect(path: Path) -> bool:
     return files.some_file(path, "*.json", _has_mark)
 
 
-def history_files(path: Path) -> list[Source]:
+def history_files(path: Path) -> list[RunSource]:
     """List the history file, or every one in the folder, in the order of their keys; none is
     decoded. Raises UserError if there is none.
     """
@@ -187,16 +187,16 @@ def _has_mark(head: bytes) -> bool:
     return output or all(others)
 
 
-def _source(root: DataFolder, file: Path) -> Source:
+def _source(root: DataFolder, file: Path) -> RunSource:
     folder = file.parent.resolve()
     own = file.stem.lower() in _OWN_NAMES | _COMMON_NAMES
     task_id = files.name_of(folder) if own else readable(file.stem)
     agent = files.name_of(folder.parent if own else folder)
     key = TrajectoryKey(benchmark=KIND, agent=agent or KIND, task_id=task_id or KIND)
-    return Source(key, task_id or KIND, file, root)
+    return RunSource(key, task_id or KIND, file, root)
 
 
-def _read(run: Run) -> Trajectory:
+def _read(run: RunReader) -> Trajectory:
     history = items_of(read_object(run.data, run.path).get("history"))
     if len(history) > MAX_STEPS:
         raise Damaged(f"it has more than {MAX_STEPS:,} steps")
@@ -219,7 +219,7 @@ def _read(run: Run) -> Trajectory:
 load = run_loader(history_files, _read)
 
 
-def _goal(run: Run, history: list[Any]) -> str:
+def _goal(run: RunReader, history: list[Any]) -> str:
     """Return the task, empty where neither the file beside nor a message tells it."""
     goals = run.optional_object(run.path.parent / _TASK_FILE)
     if goal := run.first_text(goals, _TASK_FIELDS):

@@ -47,7 +47,13 @@ from trajudge.trajectories.loaders._files import (
     reason,
     text,
 )
-from trajudge.trajectories.loaders._run import Run, Source, Values, number_attempts, read_all
+from trajudge.trajectories.loaders._run import (
+    RunReader,
+    RunSource,
+    Values,
+    number_attempts,
+    read_all,
+)
 from trajudge.trajectories.model import (
     ImageRef,
     Loaded,
@@ -499,13 +505,13 @@ def run_folders(path: Path) -> dict[TrajectoryKey, Path]:
     return {source.key: source.path for source in sources}
 
 
-def _source(root: DataFolder, experiment: Experiment) -> Source:
+def _source(root: DataFolder, experiment: Experiment) -> RunSource:
     benchmark = experiment.task.partition(".")[0]
     key = TrajectoryKey(benchmark=benchmark, agent=experiment.agent, task_id=experiment.task)
-    return Source(key, experiment.task, experiment.folder, root)
+    return RunSource(key, experiment.task, experiment.folder, root)
 
 
-def _read(run: Run, goals: Goals) -> Trajectory:
+def _read(run: RunReader, goals: Goals) -> Trajectory:
     experiment = goals.experiment(run.path)
     run.warnings += experiment.warnings
     summary = _summary(run)
@@ -530,7 +536,7 @@ def _read(run: Run, goals: Goals) -> Trajectory:
     )
 
 
-def _summary(run: Run) -> ExperimentSummary:
+def _summary(run: RunReader) -> ExperimentSummary:
     path = run.path / "summary_info.json"
     try:
         if path.exists():
@@ -554,7 +560,7 @@ def _step_files(folder: Path) -> list[tuple[int, Path]]:
     return files
 
 
-def _steps(run: Run, files: list[tuple[int, Path]]) -> tuple[list[Step], str | None]:
+def _steps(run: RunReader, files: list[tuple[int, Path]]) -> tuple[list[Step], str | None]:
     """Decode the steps, one file at a time, and the run's answer."""
     steps, messages = [], None
     has_shots = any(run.path.glob("screenshot_step_*"))
@@ -583,7 +589,9 @@ def _steps(run: Run, files: list[tuple[int, Path]]) -> tuple[list[Step], str | N
     return steps, answer
 
 
-def _observation(run: Run, observation: Any, shot: ImageRef | None, place: str) -> Observation:
+def _observation(
+    run: RunReader, observation: Any, shot: ImageRef | None, place: str
+) -> Observation:
     axtree = run.text(observation.get("axtree_txt"), "axtree_txt", place)
     error = observation.get("last_action_error")
     return Observation(
@@ -594,7 +602,7 @@ def _observation(run: Run, observation: Any, shot: ImageRef | None, place: str) 
     )
 
 
-def _url(run: Run, observation: Any, place: str) -> str | None:
+def _url(run: RunReader, observation: Any, place: str) -> str | None:
     urls = plain(observation.get("open_pages_urls"))
     active = number(observation.get("active_page_index"))
     if not isinstance(urls, list | tuple) or active is None or not 0 <= active < len(urls):
@@ -602,7 +610,7 @@ def _url(run: Run, observation: Any, place: str) -> str | None:
     return run.text(urls[int(active)], "open_pages_urls", place)
 
 
-def _screenshot(run: Run, step_number: int, *, named: bool) -> ImageRef | None:
+def _screenshot(run: RunReader, step_number: int, *, named: bool) -> ImageRef | None:
     shots = [
         run.path / f"screenshot_step_{step_number}{suffix}" for suffix in (".png", ".jpg", ".jpeg")
     ]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajudge.trajectories.hub import HubCopy, Listed
 from trajudge.trajectories.loaders._files import readable, reason, record_of
-from trajudge.trajectories.loaders._run import Run, Source
+from trajudge.trajectories.loaders._run import RunReader, RunSource
 from trajudge.trajectories.loaders.fara import answer_of, ending, order_of, read_turns, steps_of
 from trajudge.trajectories.model import (
     ImageRef,
@@ -264,7 +264,7 @@ def _load(
                 continue
             shown = None if pictures is None else next(pictures)
             folder = file.data or DataFolder(file.path.parent)
-            run = Run(Source(key, readable(str(row["task_id"])), file.path, folder))
+            run = RunReader(RunSource(key, readable(str(row["task_id"])), file.path, folder))
             try:
                 yield _read(run, row, shown, needs, file)
             except ValueError as error:
@@ -278,7 +278,7 @@ def run_key(split: str, task_id: object) -> TrajectoryKey:
 
 
 def _read(
-    run: Run,
+    run: RunReader,
     row: dict[str, Any],
     pictures: list[dict[str, Any]] | None,
     needs: Needs,

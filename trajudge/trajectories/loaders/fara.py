@@ -29,7 +29,14 @@ from trajudge.trajectories.loaders._files import (
     readable,
     text,
 )
-from trajudge.trajectories.loaders._run import Run, Source, Values, by_key, plain_name, run_loader
+from trajudge.trajectories.loaders._run import (
+    RunReader,
+    RunSource,
+    Values,
+    by_key,
+    plain_name,
+    run_loader,
+)
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
@@ -131,7 +138,7 @@ _NUMBER = re.compile(r"(\d{1,9})\D*\Z")
 _FRAME = re.compile(r"screenshot_?\d{1,9}\.png")
 
 
-def _frames(run: Run, listed: Sequence[object] | None) -> list[ImageRef | None]:
+def _frames(run: RunReader, listed: Sequence[object] | None) -> list[ImageRef | None]:
     """Return the run's screenshots in the order of their numbers.
 
     A listed path is the recorder's: its last part is looked for in the run's folder, the rest
@@ -207,7 +214,7 @@ def detect(path: Path) -> bool:
     return path.is_dir() and next(_folders(path, 1), None) is not None
 
 
-def task_folders(path: Path) -> list[Source]:
+def task_folders(path: Path) -> list[RunSource]:
     """List the task folders at the path by their keys: itself, or those at most two levels down.
 
     Raises UserError if there is none.
@@ -228,13 +235,13 @@ def _folders(path: Path, levels: int) -> Iterator[Path]:
                 yield from _folders(child, levels - 1)
 
 
-def _source(root: DataFolder, folder: Path) -> Source:
+def _source(root: DataFolder, folder: Path) -> RunSource:
     name = name_of(folder)
     agent = name_of(folder.resolve().parent) or _DEFAULT_AGENT
-    return Source(TrajectoryKey(benchmark=KIND, agent=agent, task_id=name), name, folder, root)
+    return RunSource(TrajectoryKey(benchmark=KIND, agent=agent, task_id=name), name, folder, root)
 
 
-def _read(run: Run) -> Trajectory:
+def _read(run: RunReader) -> Trajectory:
     answers = sorted(run.path.glob(f"*{_ANSWER}"))
     if len(answers) != 1:
         raise Damaged(f"holds {len(answers)} files *{_ANSWER}, where exactly one is expected")
@@ -276,7 +283,7 @@ def ending(turns: list[Turn], *, aborted: bool) -> dict[str, Any]:
     }
 
 
-def _lines(run: Run) -> Iterator[bytes]:
+def _lines(run: RunReader) -> Iterator[bytes]:
     try:
         for line in read_lines(run.path / LOG, folder=run.data):
             if line.problem:

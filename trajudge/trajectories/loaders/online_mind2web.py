@@ -15,7 +15,7 @@ screenshot, which shows the page right before its action, the page's address (of
 destination) and the thought behind the action; the last one is ``TASK_COMPLETE -> ANSWER: ...``.
 What the schema requires is checked, for it keeps an action from being paired with another step's
 screenshot or thought: a result that breaks a rule is unreadable. Unknown fields cost a warning.
-Source: ``data/schema_v2`` of the benchmark's repository.
+RunSource: ``data/schema_v2`` of the benchmark's repository.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from pydantic import (
 
 from trajudge.trajectories.loaders._files import Damaged, decode, name_of, text
 from trajudge.trajectories.loaders._run import (
-    Run,
     RunFolders,
-    Source,
+    RunReader,
+    RunSource,
     Values,
     number_attempts,
     run_loader,
@@ -144,7 +144,7 @@ def _checked(result: object) -> _ResultV2:
     raise Damaged(f"{place} is {shown}: {kind.model_fields[names[-1]].description}")
 
 
-def _screenshot(run: Run, name: str, index: int) -> ImageRef | None:
+def _screenshot(run: RunReader, name: str, index: int) -> ImageRef | None:
     """Refer to a file in the folder ``trajectory``; results that were never unpacked have the
     picture inline, or an address, which is not fetched."""
     if name.startswith("data:"):
@@ -196,12 +196,12 @@ FOLDERS = RunFolders(KIND, f"folders with {_RESULT} and trajectory/", _is_task, 
 detect = FOLDERS.detected
 
 
-def _sources(path: Path) -> list[Source]:
+def _sources(path: Path) -> list[RunSource]:
     root, folders = DataFolder(path), FOLDERS.of(path)
     return number_attempts(_source(root, folder) for folder in folders)
 
 
-def _source(root: DataFolder, folder: Path) -> Source:
+def _source(root: DataFolder, folder: Path) -> RunSource:
     """Make the source with the key by ``result.json``, or by the folder's name where that cannot be
     read."""
     try:
@@ -212,10 +212,10 @@ def _source(root: DataFolder, folder: Path) -> Source:
     suffixed = _SUFFIXED.fullmatch(raw)
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=suffixed[1] if suffixed else raw)
-    return Source(key, raw, folder, root)
+    return RunSource(key, raw, folder, root)
 
 
-def _read(run: Run) -> Trajectory:
+def _read(run: RunReader) -> Trajectory:
     version = decode(run.data, run.path / _RESULT, _Version).schema_version
     if not (run.path / "trajectory").is_dir():
         raise Damaged("the folder trajectory/, with the screenshots, is missing")
@@ -256,7 +256,7 @@ def _read(run: Run) -> Trajectory:
 load = run_loader(_sources, _read)
 
 
-def _read_v2(run: Run, version: object) -> Trajectory:
+def _read_v2(run: RunReader, version: object) -> Trajectory:
     if version != SCHEMA:
         raise Damaged(
             f"{_RESULT}: schema_version is {version!r}: this trajudge reads {SCHEMA}, and results "
@@ -290,7 +290,7 @@ def _read_v2(run: Run, version: object) -> Trajectory:
     )
 
 
-def _screenshots(run: Run, last: int) -> dict[int, ImageRef | None]:
+def _screenshots(run: RunReader, last: int) -> dict[int, ImageRef | None]:
     """Find the screenshots by number, without those beyond ``last``."""
     files = {
         int(match[1]): path

@@ -38,7 +38,13 @@ from trajudge.trajectories.loaders._files import (
     readable,
     record_of,
 )
-from trajudge.trajectories.loaders._run import Run, Source, Values, number_attempts, run_loader
+from trajudge.trajectories.loaders._run import (
+    RunReader,
+    RunSource,
+    Values,
+    number_attempts,
+    run_loader,
+)
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, NotUtf8, UnsafeFile, text_of
@@ -246,7 +252,7 @@ class LoggedRun:
         self._number, self.response = number, response
 
 
-def _read_log(run: Run) -> LoggedRun:
+def _read_log(run: RunReader) -> LoggedRun:
     """Read the last run of the log. Raises Damaged for one without any line."""
     log, runs = LoggedRun(), 1
     for record in _records(run):
@@ -299,7 +305,7 @@ def _name(record: dict[str, Any], field_name: str) -> str | None:
     return recorded if isinstance(recorded, str) and recorded.strip() else None
 
 
-def _records(run: Run) -> Iterator[dict[str, Any]]:
+def _records(run: RunReader) -> Iterator[dict[str, Any]]:
     """Yield the objects of the log's lines; others leave a warning. Raises Damaged for no line."""
     empty = True
     try:
@@ -337,7 +343,7 @@ def detect(path: Path) -> bool:
     return any(_has_mark(files.head(log)) for log in islice(logs, files.MAX_FILES))
 
 
-def _sources(path: Path) -> list[Source]:
+def _sources(path: Path) -> list[RunSource]:
     root = DataFolder(path if path.is_dir() else path.parent)
     logs = files.find_logs(path, KIND, LOG, _LEVELS, f"folders with {LOG}")
     return number_attempts(_source(root, log.parent) for log in logs)
@@ -348,14 +354,14 @@ def _has_mark(head: bytes) -> bool:
     return begins and any(all(name in head for name in names) for names in _MARKS)
 
 
-def _source(root: DataFolder, folder: Path) -> Source:
+def _source(root: DataFolder, folder: Path) -> RunSource:
     example = files.name_of(folder)
     # Other projects number their examples, in each domain from 0.
     task_id = (
         example if _is_uuid(example) else f"{files.name_of(folder.resolve().parent)}.{example}"
     )
     key = TrajectoryKey(benchmark=KIND, agent=_agent(folder.resolve()), task_id=task_id)
-    return Source(key, example, folder, root)
+    return RunSource(key, example, folder, root)
 
 
 def _is_uuid(name: str) -> bool:
@@ -374,7 +380,7 @@ def _agent(folder: Path) -> str:
     return next((name for name in above if name not in _SETTINGS | _DOMAINS), KIND)
 
 
-def _read(run: Run) -> Trajectory:
+def _read(run: RunReader) -> Trajectory:
     log = _read_log(run)
     if not log.lines:
         why = log.error or (f"mode {log.mode}" if log.mode else "no line is an action")
@@ -402,7 +408,7 @@ def _read(run: Run) -> Trajectory:
 load = run_loader(_sources, _read)
 
 
-def _steps(run: Run, log: LoggedRun) -> list[Step]:
+def _steps(run: RunReader, log: LoggedRun) -> list[Step]:
     """Put what each line's action was seen on before it; the last observation on a last step."""
     after = _initial(run, log)
     steps = []
@@ -419,7 +425,7 @@ def _steps(run: Run, log: LoggedRun) -> list[Step]:
     return steps
 
 
-def _initial(run: Run, log: LoggedRun) -> Observation:
+def _initial(run: RunReader, log: LoggedRun) -> Observation:
     image = run.named_picture(log.initial, run.path)
     counts_from_0 = log.lines[0].number == 0
     if image is None and not counts_from_0 and (shot := _first(run, "step_0_*.png")):
@@ -431,7 +437,7 @@ def _initial(run: Run, log: LoggedRun) -> Observation:
     return Observation(screenshot=image)
 
 
-def _observed(run: Run, line: ActionLine) -> Observation:
+def _observed(run: RunReader, line: ActionLine) -> Observation:
     """Return what was recorded after the line's action: a picture and an accessibility tree."""
     recorded, tree = line.after, None
     if recorded is None and line.before is None and line.stem:
@@ -443,11 +449,11 @@ def _observed(run: Run, line: ActionLine) -> Observation:
     return Observation(screenshot=screenshot, axtree=tree)
 
 
-def _first(run: Run, pattern: str) -> Path | None:
+def _first(run: RunReader, pattern: str) -> Path | None:
     return min(run.path.glob(pattern), default=None)
 
 
-def _example_goal(run: Run) -> str | None:
+def _example_goal(run: RunReader) -> str | None:
     """Return the instruction of the example file inside or beside the root."""
     for file in _example_files(run.path.resolve()):
         # The example files are the user's own checkout, though it may lie beside the results.
@@ -467,7 +473,7 @@ def _example_files(folder: Path) -> Iterator[Path]:
     yield from (parent / _EXAMPLES / name for parent in folder.parents[:_LEVELS])
 
 
-def _reward(run: Run) -> float | None:
+def _reward(run: RunReader) -> float | None:
     """Read ``result.txt``; None where there is none, or no number of at least 0."""
     file = run.path / "result.txt"
     try:

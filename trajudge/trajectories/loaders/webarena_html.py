@@ -28,8 +28,8 @@ from typing import BinaryIO, NamedTuple
 from trajudge.trajectories.loaders import _files as files
 from trajudge.trajectories.loaders._files import Damaged, read_object, readable, reason, text
 from trajudge.trajectories.loaders._run import (
-    Run,
-    Source,
+    RunReader,
+    RunSource,
     Values,
     number_attempts,
     plain_name,
@@ -311,14 +311,14 @@ def _has_mark(head: bytes) -> bool:
     return any(mark in head for mark in _MARKS)
 
 
-def _source(root: DataFolder, file: Path) -> Source:
+def _source(root: DataFolder, file: Path) -> RunSource:
     """Name the run by its file; the task's fields tell of which benchmark it is."""
     task = _fields(task_part(files.head(file))) if root.has_file(file) else {}
     benchmark = "visualwebarena" if any(name in task for name in _VISUAL) else "webarena"
     number = readable(file.stem.removeprefix("render_")) or files.name_of(file.parent)
     agent = files.name_of(file.parent) or KIND
     key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{number}")
-    return Source(key, number, file, root)
+    return RunSource(key, number, file, root)
 
 
 def _fields(head: bytes) -> dict[str, str]:
@@ -331,7 +331,7 @@ def _fields(head: bytes) -> dict[str, str]:
     return fields
 
 
-def _read(run: Run, results: FolderResults) -> Trajectory:
+def _read(run: RunReader, results: FolderResults) -> Trajectory:
     task_id = run.raw_task_id
     if task_id in results.errors and task_id not in results.rewards:
         raise Damaged(f"the run crashed: {results.errors[task_id]}")
@@ -358,7 +358,7 @@ def _read(run: Run, results: FolderResults) -> Trajectory:
     )
 
 
-def _content(run: Run) -> bytes:
+def _content(run: RunReader) -> bytes:
     """Read the file, with a warning if its end is missing. Raises Damaged."""
     try:
         content = utf8(run.data.read(run.path, MAX_FILE_BYTES), run.path)
@@ -371,7 +371,7 @@ def _content(run: Run) -> bytes:
     return content
 
 
-def _steps(content: bytes, run: Run) -> tuple[list[Step], RenderedPage]:
+def _steps(content: bytes, run: RunReader) -> tuple[list[Step], RenderedPage]:
     """Make a step of each whole page; return the last page as well. Raises Damaged for none."""
     steps: list[Step] = []
     last = None
@@ -389,7 +389,7 @@ def _steps(content: bytes, run: Run) -> tuple[list[Step], RenderedPage]:
     return steps, last
 
 
-def _step(index: int, page: RenderedPage, run: Run) -> Step:
+def _step(index: int, page: RenderedPage, run: RunReader) -> Step:
     refusal = page.previous if page.previous.startswith(_REFUSALS) else None
     return Step(
         index=index,

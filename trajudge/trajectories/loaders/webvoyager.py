@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.loaders._files import Damaged, decode, name_of, text
-from trajudge.trajectories.loaders._run import Run, RunFolders, Source, by_key, run_loader
+from trajudge.trajectories.loaders._run import RunFolders, RunReader, RunSource, by_key, run_loader
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.files import DataFolder
 
@@ -62,19 +62,19 @@ FOLDERS = RunFolders(KIND, f"task<Site>--<n> folders with {_MESSAGES}", _is_task
 detect = FOLDERS.detected
 
 
-def _sources(path: Path) -> list[Source]:
+def _sources(path: Path) -> list[RunSource]:
     root, folders = DataFolder(path), FOLDERS.of(path)
     return by_key(_source(root, folder) for folder in folders)
 
 
-def _source(root: DataFolder, folder: Path) -> Source:
+def _source(root: DataFolder, folder: Path) -> RunSource:
     task_id = name_of(folder).removeprefix("task")
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=task_id)
-    return Source(key, task_id, folder, root)
+    return RunSource(key, task_id, folder, root)
 
 
-def _read(run: Run) -> Trajectory:
+def _read(run: RunReader) -> Trajectory:
     messages = decode(run.data, run.path / _MESSAGES, list[_Message])
     opening = next((_text(message) for message in messages if message.role == "user"), "")
     goal, start_url = _goal(opening)
@@ -137,7 +137,7 @@ def _of_user(message: _Message) -> _Reply:
     return _Reply(screenshot=refusal is None and _OBSERVATION in words, refusal=refusal)
 
 
-def _step(run: Run, index: int, turn: str, reply: _Reply) -> Step:
+def _step(run: RunReader, index: int, turn: str, reply: _Reply) -> Step:
     thought, action = turn, None
     if match := _ACTION.search(turn) or _ACTION_INSIDE.search(turn):
         # An agent that goes on by itself makes up the next observation, too.

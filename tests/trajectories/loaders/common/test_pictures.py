@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from trajudge.trajectories.loaders._run import MAX_INLINE_BYTES, Run, Source, Values, plain_name
+from trajudge.trajectories.loaders._run import (
+    MAX_INLINE_BYTES,
+    RunReader,
+    RunSource,
+    Values,
+    plain_name,
+)
 from trajudge.trajectories.model import ImageRef, TrajectoryKey
 from trajudge.util.files import DataFolder
 
@@ -21,9 +27,9 @@ def picture(form: str = "PNG") -> bytes:
     return file.getvalue()
 
 
-def reader(folder: Path) -> Run:
+def reader(folder: Path) -> RunReader:
     key = TrajectoryKey(benchmark="b", agent="a", task_id="t")
-    return Run(Source(key, "t", folder, DataFolder(folder)))
+    return RunReader(RunSource(key, "t", folder, DataFolder(folder)))
 
 
 @pytest.fixture
