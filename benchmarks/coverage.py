@@ -25,124 +25,29 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.coverage_comparisons import (
-    Counted,
-    coverage_of_differences,
-    coverage_of_tau,
-    pair_designs,
-    ranking_designs,
-)
-from benchmarks.coverage_designs import (
-    Design,
-    ScoreDesign,
+from tests.worlds.cluster_designs import (
     real_designs,
     score_designs,
     stratified_designs,
     synthetic_designs,
 )
-from trajudge.eval.scoring.metrics import METRICS, VERDICT_METRICS, Limited, verdict_limits
-from trajudge.stats.intervals import (
-    Floats,
-    clustered_scores,
-    wilson,
+from tests.worlds.comparisons import (
+    coverage_of_differences,
+    coverage_of_tau,
+    pair_designs,
+    ranking_designs,
 )
+from tests.worlds.coverage import Coverage, coverage_of_scores, coverage_of_verdicts
 from trajudge.util.tables import Table, render
 
 FEW_POSITIVES, FEW_REPLICATES = 20, 100
-_CHUNK_CELLS = 60_000
 _SHOWN = 5
-
-
-class Coverage(NamedTuple):
-    """One metric on one design: replicates with an interval, how many cover, and the share of all
-    replicates on which the metric is defined that have one."""
-
-    metric: str
-    design: str
-    n: int
-    covered: int
-    with_interval: float
-
-    @property
-    def share(self) -> float:
-        return self.covered / self.n
-
-    @property
-    def error(self) -> float:
-        """Monte Carlo standard error."""
-        return float(np.sqrt(self.share * (1 - self.share) / self.n))
-
-
-def coverage_of_verdicts(
-    design: Design, replicates: int, rng: np.random.Generator
-) -> Iterator[Coverage]:
-    """Of every metric whose true value is defined, and of the raw Wilson interval of the rates."""
-    step = max(1, _CHUNK_CELLS // int(design.stratum_sizes.sum()))
-    counted: dict[str, Floats] = defaultdict(lambda: np.zeros(3))
-    truth = _metrics(design.truth)
-    for start in range(0, replicates, step):
-        counts = design.draw(min(step, replicates - start), rng)
-        total = counts.sum(axis=-2)
-        values = _metrics(total)
-        ends = {name: (i.low, i.high) for name, i in _ours(counts, design).items()}
-        for name in (metric.name for metric in VERDICT_METRICS if metric.trials):
-            ends[f"{name}, raw Wilson"] = _raw_wilson(name, total)
-        for name, (low, high) in ends.items():
-            metric = name.split(",")[0]
-            target = truth[metric]
-            has = ~np.isnan(low)
-            inside = (low - 1e-12 <= target) & (target <= high + 1e-12) & has
-            defined = int((~np.isnan(values[metric])).sum())
-            counted[name] += np.array([has.sum(), inside.sum(), defined])
-    for name, (n, covered, defined) in counted.items():
-        if n and not np.isnan(truth[name.split(",")[0]]):
-            yield Coverage(name, design.name, int(n), int(covered), n / defined)
-
-
-def _ours(counts: Floats, design: Design) -> dict[str, Limited]:
-    whole = _six(counts)
-    return verdict_limits(whole, design.stratum_sizes)
-
-
-def _six(counts: Floats) -> Floats:
-    """Add the two cells of missing judgments, which are empty."""
-    return np.concatenate([counts, np.zeros((*counts.shape[:-1], 2))], axis=-1)
-
-
-def _raw_wilson(name: str, total: Floats) -> tuple[Floats, Floats]:
-    metric, whole = METRICS[name], _six(total)
-    interval = wilson(metric.sum_hits(whole), metric.sum_trials(whole))
-    return metric.transform(interval.low), metric.transform(interval.high)
-
-
-def _metrics(total: Floats) -> dict[str, Floats]:
-    return {metric.name: metric.value(_six(total)) for metric in VERDICT_METRICS}
-
-
-def coverage_of_scores(
-    design: ScoreDesign, replicates: int, rng: np.random.Generator
-) -> Iterator[Coverage]:
-    """Of ROC-AUC, average precision and Brier's score."""
-    names = ("roc_auc", "average_precision", "brier")
-    counted = np.zeros((len(names), 2))
-    step = max(1, 5 * _CHUNK_CELLS // design.tasks // 33)
-    for start in range(0, replicates, step):
-        sums = design.draw(min(step, replicates - start), rng)
-        interval = clustered_scores(sums, [design.tasks])
-        for i in range(len(names)):
-            low, high = interval.low[:, i], interval.high[:, i]
-            inside = (low <= design.truth[i]) & (design.truth[i] <= high)
-            counted[i] += (~np.isnan(low)).sum(), inside.sum()
-    for name, (n, covered) in zip(names, counted, strict=True):
-        yield Coverage(name, design.name, int(n), int(covered), n / replicates)
 
 
 def measure(replicates: int, data: Path | None, every: int = 5) -> list[Coverage]:
@@ -162,17 +67,13 @@ def measure(replicates: int, data: Path | None, every: int = 5) -> list[Coverage
 
 def comparisons(replicates: int, every: int) -> Iterator[Coverage]:
     """Measure differences between judges, and Kendall's tau."""
-    counted: list[Counted] = []
     for number, pair in enumerate(pair_designs(every)):
         if pair.positives >= FEW_POSITIVES - 1e-9:
-            counted += coverage_of_differences(pair, replicates, np.random.default_rng([3, number]))
+            rng = np.random.default_rng([3, number])
+            yield from coverage_of_differences(pair, replicates, rng)
     for number, ranked in enumerate(ranking_designs(every)):
         few = max(replicates // 10, 1)
-        counted += coverage_of_tau(ranked, few, np.random.default_rng([4, number]))
-    for each in counted:
-        if each.n:
-            share = each.n / each.defined
-            yield Coverage(each.metric, each.design, each.n, each.covered, share)
+        yield from coverage_of_tau(ranked, few, np.random.default_rng([4, number]))
 
 
 def tables(found: list[Coverage]) -> list[Table]:

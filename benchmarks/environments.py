@@ -2,7 +2,9 @@
 
 Rates are for a core: work over the CPU time of this process and of Chromium's, since machines are
 shared; wall times stand beside them with the load average. Physical limits are measured in the same
-run: bare Playwright on the same pages, the same bytes written to files.
+run: bare Playwright on the same pages, the same bytes written to files. ``--only gym`` plays the
+oracle's actions through the Gymnasium environment: in Chromium with screenshots, in Chromium with
+text alone, and without a browser, one after the other for each case.
 """
 
 from __future__ import annotations
@@ -14,20 +16,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from threading import Thread
 from typing import Any
 
-from benchmarks.usage import Spent, resident, spent
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.chromium import Browser, Session, launch, open_session
+from trajudge.environments.gym import WebEnv
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.theme import theme, wordings
@@ -35,12 +37,65 @@ from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
 from trajudge.environments.model.page import ItemList, Link, ListRow, Page
 from trajudge.environments.recording.episode import Recorded, play
+from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.server import Server, serve
 from trajudge.environments.serving.static_copy import NotStatic, bundle
 from trajudge.environments.serving.static_export import write_bundle
 
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 COPIED = 40  # pages of a static copy
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def _stat(pid: str) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def family() -> list[str]:
+    """This process and all that come from it."""
+    parents: dict[str, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[folder.name] = _stat(folder.name)[1]
+        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            continue
+    found = [str(os.getpid())]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def cpu() -> float:
+    """Seconds that the family has used, its ended members included."""
+    total = 0
+    for pid in family():
+        try:
+            total += sum(map(int, _stat(pid)[11:15]))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return total / _TICKS
+
+
+def resident() -> float:
+    """Megabytes of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
+
+
+@dataclass
+class Spent:
+    """Seconds."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+
+
+@contextmanager
+def spent() -> Iterator[Spent]:
+    used = Spent(-time.perf_counter(), -cpu())
+    yield used
+    used.wall += time.perf_counter()
+    used.cpu += cpu()
 
 
 def say(name: str, figure: str, goal: str = "", note: str = "") -> None:
@@ -298,6 +353,43 @@ def _way(run: Recorded) -> str:
     return "\n".join(step.action or "" for step in run.trajectory.steps[:-1])
 
 
+def actions(case: Case) -> list[str]:
+    job = Job(config=case.config, agent=ORACLE, goal=case.goal, shortest=case.shortest)
+    steps = recorded_offline(job, 0).trajectory.steps
+    return [step.action for step in steps if step.action]
+
+
+def gym(count: int) -> None:
+    """Steps per second of the Gymnasium environment."""
+    cases = sound(count)
+    envs = {
+        "Chromium, screenshots": WebEnv(cases),
+        "Chromium, text": WebEnv(cases, pictures=False),
+        "no browser": WebEnv(cases, browser=False),
+    }
+    for env in envs.values():
+        env.reset(seed=0)  # starts the browser
+    used = {name: Spent() for name in envs}
+    steps = 0
+    for case in cases:
+        known = actions(case)
+        steps += len(known)
+        for name, env in envs.items():
+            with spent() as played:
+                env.reset(options={"case": case.id})
+                for action in known:
+                    env.step(action)
+            used[name].wall += played.wall
+            used[name].cpu += played.cpu
+    slowest = used["Chromium, screenshots"]
+    for name, each in used.items():
+        print(
+            f"{name:22} {steps / each.wall:8.1f} steps/s of wall time, {steps / each.cpu:8.1f} of "
+            f"CPU time; {slowest.wall / each.wall:6.1f} times the first"
+        )
+        envs[name].close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a quarter of the work")
@@ -311,6 +403,7 @@ def main() -> None:
         "steps": lambda: steps(9),
         "reuse": lambda: reuse(20 // share),
         "tasks": lambda: tasks(60 // share),
+        "gym": lambda: gym(21),
     }
     if options.flakes:
         parts["flakes"] = lambda: flakes(options.flakes, 3)

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import orjson
 
-from benchmarks import agentrewardbench_like as like
+from tests.worlds import agentrewardbench_like as like
 
 
 def make(root: Path, files: int, seed: int) -> None:

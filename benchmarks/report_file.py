@@ -79,7 +79,7 @@ def written(run: Path, out: Path, *words: str) -> WrittenReport:
     start = time.perf_counter()
     called = subprocess.run(command, check=True, capture_output=True, text=True)
     seconds = time.perf_counter() - start
-    pictures = re.search(r"(\d+)\s+screenshots", called.stdout)
+    pictures = re.search(r"(\d+)\s+pictures", called.stdout)
     assert pictures is not None
     return WrittenReport(seconds, out.stat().st_size, int(pictures[1]), called.stdout)
 

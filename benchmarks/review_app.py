@@ -36,7 +36,7 @@ import numpy as np
 from benchmarks.large_runs import AGENTS, BENCHMARKS, REASONING
 from benchmarks.review_data import write_trajectories
 from trajudge.annotations import Label
-from trajudge.app.server.links import trajectory_link
+from trajudge.app.web import trajectory_link
 from trajudge.eval.store.filters import read_view
 from trajudge.eval.store.run_folder import (
     CALLS,

@@ -40,7 +40,7 @@ from PIL import Image
 from benchmarks.large_runs import REASONING
 from benchmarks.review_app import key, serving, write_run
 from benchmarks.review_data import write_trajectories
-from trajudge.app.server.links import trajectory_link
+from trajudge.app.web import trajectory_link
 from trajudge.util.machine import installed_chromium
 
 if TYPE_CHECKING:

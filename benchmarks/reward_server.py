@@ -5,14 +5,15 @@
 Both servers are processes of their own, asked alternately by one client process over kept
 connections; every reward is in the server's caches. Calls have the form of OpenRLHF's (4 kB, one
 item) and of the server's own protocol (32 items). Printed are calls or items a second, their ratio
-to the echo in the same round (median and range), the latency at half of that load, and the
-server's memory while N items are asked for.
+to the echo in the same round (median and range), latency and CPU at half of that load, asked
+alternately, and the server's memory while N items are asked for.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
@@ -118,6 +119,12 @@ def memory(process: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+def cpu(process: int) -> float:
+    """Seconds of CPU that a process took."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def push(server: Server) -> None:
     for number in range(DISTINCT):
         item = {"id": f"r{number}", "trajectory": record_of(trajectory(number))}
@@ -138,7 +145,7 @@ def own_bodies() -> list[bytes]:
     return [orjson.dumps({"items": [{"id": f"r{n}"} for n in numbers]}) for numbers in places]
 
 
-def measure(server: Server, echo_url: str, options: argparse.Namespace) -> None:
+def measure(server: Server, echo: int, echo_url: str, options: argparse.Namespace) -> None:
     bare = Calls(echo_url, openrlhf_bodies())
     single = Calls(f"{server.url}/get_reward", openrlhf_bodies())
     many = Calls(f"{server.url}/v1/rewards", own_bodies())
@@ -157,10 +164,19 @@ def measure(server: Server, echo_url: str, options: argparse.Namespace) -> None:
             f"ratio {np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
         )
     half = float(np.median(rates[:, 1])) / 2
-    for name, calls in (("reward", single), ("echo", bare)):
-        found = asyncio.run(latency(calls, half, options.seconds * 2))
-        p50, p99 = np.quantile(found, [0.5, 0.99])
-        print(f"{name} at {half:,.0f}/s: p50 {p50:.2f} ms, p99 {p99:.2f} ms")
+    sides = {"reward": (single, server.process.pid), "echo": (bare, echo)}
+    rows = {name: np.empty((options.rounds, 3)) for name in sides}  # p50, p99, CPU of a call, in ms
+    for number in range(options.rounds):
+        for name, (calls, process) in sides.items():
+            before = cpu(process)
+            found = asyncio.run(latency(calls, half, options.seconds))
+            spent = 1000 * (cpu(process) - before) / len(found)
+            rows[name][number] = (*np.quantile(found, [0.5, 0.99]), spent)
+    for name, row in rows.items():
+        p50, p99, spent = np.median(row, axis=0)
+        print(f"{name} at {half:,.0f}/s: p50 {p50:.2f} ms, p99 {p99:.2f} ms, CPU {spent:.3f} ms")
+    p50, p99, spent = np.median(rows["reward"] / rows["echo"], axis=0)
+    print(f"ratios in the same round: p50 {p50:.2f}, p99 {p99:.2f}, CPU {spent:.2f}")
     sizes = []
     for share in (WARM, *[(1 - WARM) / 9] * 9):
         asyncio.run(repeat(many, int(options.items * share / MANY)))
@@ -195,7 +211,7 @@ def main() -> None:
         try:
             with serving(Path(name), *words) as server:
                 push(server)
-                measure(server, echo_url, options)
+                measure(server, bare.pid, echo_url, options)
         finally:
             bare.kill()
 

@@ -1,13 +1,15 @@
-"""``python -m benchmarks.rules``: judging runs of WebArena Verified, beside the released package.
+"""Judging runs of WebArena Verified, next to the published package: time, and verdicts.
 
-python -m benchmarks.rules --data DIR [--release PYTHON]
+``python -m benchmarks.rules [--data DIR] [--package PYTHON]`` judges the same runs by both: a
+passing run of every task, built by ``rules.audit.verified``, in memory; and the demo with its HAR
+file read from disk. Both sides take turns, and times are the best of several repeats: of the
+processor for one process, of the clock for workers. ``DIR`` holds ``webarena-verified.json`` and
+``demo/108`` (default: ``webarena`` in ``TRAJUDGE_REAL_DATA``); ``PYTHON`` is the interpreter of an
+environment with the package, which is made if none is named.
 
-``DIR`` holds ``webarena-verified.json`` and ``demo/108``; ``PYTHON`` is the interpreter of an
-environment of its own in which ``webarena-verified`` is installed.
-The same runs are judged by both: a passing run of every task, built by
-``rules.audit.verified``, in memory; and the demo with its HAR file read from disk. Both
-sides take turns, and times are the best of several repeats: of the processor for one process, of
-the clock for workers.
+``--cases N`` compares verdicts instead: pairs of values, runs that have nothing to do with their
+task, and honest runs with one to three changes, all drawn from the seed, are judged by both. What
+differs is reduced and printed; the exit code is 1 if anything does.
 """
 
 from __future__ import annotations
@@ -20,10 +22,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from tests.rules.against_package.comparing import SHARES, Comparison, Tally
+from tests.rules.against_package.environment import PACKAGE, PYTHON
+from tests.rules.against_package.peer import PackageProcess
+from trajudge.util.machine import NoEnvironment
 
 REPEATS = 5
 ROUNDS = 4  # in which ours and the package take turns
@@ -104,9 +111,9 @@ def ours(data: Path, mode: str) -> tuple[dict[str, Work], list[object]]:
     """Return our work, and the synthetic runs for the other side."""
     from trajudge.rules.audit.verified import synthesise
     from trajudge.rules.values import Mode
-    from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
     from trajudge.rules.verified.network import load_trace
+    from trajudge.rules.verified.tasks import load_tasks
 
     tasks = load_tasks(data / "webarena-verified.json")
     demo = next(task for task in tasks if task.task_id == 108)
@@ -213,9 +220,9 @@ def _cpu() -> float:
 def scaling(data: Path, runs: int) -> list[tuple[int, float, float]]:
     """Runs a second over folders of the demo's files and processor seconds a run, by workers: the
     latter stay the same where other programs take the machine."""
-    from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
     from trajudge.rules.verified.runs import Batch, judge_all
+    from trajudge.rules.verified.tasks import load_tasks
 
     tasks = {str(task.task_id): task for task in load_tasks(data / "webarena-verified.json")}
     ids = list(tasks)[:runs]
@@ -235,36 +242,27 @@ def scaling(data: Path, runs: int) -> list[tuple[int, float, float]]:
     return found
 
 
-def main() -> None:
-    """Measure and print."""
-    made = argparse.ArgumentParser(prog="python -m benchmarks.rules")
-    made.add_argument("--data", type=Path, required=True, help="the folder of WebArena's files")
-    made.add_argument("--release", metavar="PYTHON", help="where webarena-verified is installed")
-    made.add_argument("--runs", type=int, default=400, help="runs for the worker measurement")
-    options = made.parse_args()
-    sound, _ = ours(options.data, "sound")
-    mine, runs = ours(options.data, "release-1.2.3")
+def measure(data: Path, python: Path, workers_runs: int) -> None:
+    """Measure the time of both, and print it."""
+    sound, _ = ours(data, "sound")
+    mine, runs = ours(data, "release-1.2.3")
     clocks: dict[str, Clock] = {
         "sound": lambda name: _best(*sound[name]),
         "1.2.3 mode": lambda name: _best(*mine[name]),
     }
-    with ExitStack() as stack:
-        if options.release:
-            peer = released(options.release, options.data, runs)
-            clocks["package"] = stack.enter_context(peer)
-        times = in_turn(clocks)
+    with released(str(python), data, runs) as package:
+        times = in_turn({**clocks, "package": package})
     print("processor ms a task".ljust(28) + "".join(f"{name:>12}" for name in times))
     for work in WORKS:
         row = "".join(f"{1e3 * least[work]:12.3f}" for least in times.values())
-        if "package" in times:
-            row += f"{times['package'][work] / times['sound'][work]:8.1f} times sound"
+        row += f"{times['package'][work] / times['sound'][work]:8.1f} times sound"
         print(f"{work:28}{row}")
     here = _imported(sys.executable, "trajudge.rules.verified.evaluator")
-    there = _imported(options.release, "webarena_verified.api") if options.release else None
-    print(f"import: {here:.3f} s" + (f", the package {there:.3f} s" if there else ""))
-    size, seconds, memory = large_har(options.data)
+    there = _imported(str(python), "webarena_verified.api")
+    print(f"import: {here:.3f} s, the package {there:.3f} s")
+    size, seconds, memory = large_har(data)
     print(f"a HAR of {size:.1f} MB: {seconds:.3f} s, {memory:.0f} MB at most, Python included")
-    measured = scaling(options.data, options.runs)
+    measured = scaling(data, workers_runs)
     for workers, rate, cpu in measured:
         ratio = rate / measured[0][1]
         print(
@@ -273,5 +271,57 @@ def main() -> None:
         )
 
 
+def compare(python: Path, cases: int, seed: int, shown: int) -> int:
+    """Compare verdicts on cases that are drawn, print what differs, and return how many do."""
+    started = time.perf_counter()
+    with PackageProcess(python) as process:
+        tally = Comparison(process, seed, shown).run(cases)
+    for disagreement in tally.disagreements:
+        print(disagreement, end="\n\n")
+    print_tally(tally, time.perf_counter() - started, seed)
+    return sum(tally.differing.values())
+
+
+def print_tally(tally: Tally, seconds: float, seed: int) -> None:
+    print(f"{'class (seed ' + str(seed) + ')':24}{'cases':>9}{'differing':>11}  package's verdicts")
+    for label in SHARES:
+        verdicts = ", ".join(
+            f"{verdict} {count:,}"
+            for (where, verdict), count in sorted(tally.verdicts.items())
+            if where == label
+        )
+        print(f"{label:24}{tally.cases[label]:9,}{tally.differing[label]:11,}  {verdicts}")
+    total = sum(tally.cases.values())
+    print(f"{'all':24}{total:9,}{sum(tally.differing.values()):11,}")
+    print(
+        f"processor time: package {tally.package.cpu:.1f} s, ours {tally.ours.cpu:.1f} s; "
+        f"{seconds:.1f} s in all"
+    )
+
+
+def main() -> int:
+    """Measure or compare; the exit code is 1 where the two sides disagree."""
+    made = argparse.ArgumentParser(prog="python -m benchmarks.rules")
+    real = os.environ.get("TRAJUDGE_REAL_DATA", ".")
+    made.add_argument("--data", type=Path, default=Path(real) / "webarena", metavar="DIR")
+    made.add_argument(
+        "--package", metavar="PYTHON", help=f"where the package is installed; also {PYTHON}"
+    )
+    made.add_argument("--runs", type=int, default=400, help="runs for the worker measurement")
+    made.add_argument("--cases", type=int, metavar="N", help="compare the verdicts on N cases")
+    made.add_argument("--seed", type=int, default=0, help="of the cases")
+    made.add_argument("--show", type=int, default=20, help="cases to reduce and print")
+    options = made.parse_args()
+    try:
+        python = PACKAGE.python(options.package)
+    except NoEnvironment as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.cases:
+        return int(compare(python, options.cases, options.seed, options.show) > 0)
+    measure(options.data, python, options.runs)
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

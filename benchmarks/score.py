@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import Label, Labels
-from trajudge.eval.scoring.comparison import Compared
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.observations import Compared
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.store.published import read_published_folder
 from trajudge.trajectories.model import TrajectoryKey

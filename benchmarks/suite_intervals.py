@@ -9,51 +9,27 @@ few scenarios. ``--experiments`` sets the size of the simulations.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.crossed_resampler import crossed_replicates
-from benchmarks.proportion_coverage import METHODS, average_coverage, bimodal_prior, worst_coverage
-from benchmarks.suite_simulation import (
+from tests.worlds.proportions import METHODS, average_coverage, bimodal_prior, worst_coverage
+from tests.worlds.suites import (
     FEW_SCENARIOS,
     FIGURE_1B,
     LADDER,
     TABLE_3,
+    Method,
     SuiteModel,
+    crossed,
+    nested,
     simulate_coverage,
     tree_of,
 )
-from trajudge.stats.intervals import Interval, Ints, percentile_interval
-from trajudge.stats.suites import Levels, cluster_t_interval, prepare
+from trajudge.stats.intervals import Interval, Ints
+from trajudge.stats.suites import Levels, cluster_t_interval
 from trajudge.util.tables import Table, render
 
 BUDGETS = (1, 3, 5, 10, 20)
-RESAMPLES = 250
-
-Method = Callable[[Ints, np.random.Generator], Interval]
-
-
-def nested(levels: Levels) -> Method:
-    """The percentile interval of the mean app rate by nested draws, as the text describes them."""
-
-    def interval(outcomes: Ints, rng: np.random.Generator) -> Interval:
-        rates = prepare(tree_of(outcomes), levels).draw(rng, RESAMPLES)
-        mean = rates.mean(axis=1, keepdims=True).T.copy()
-        return percentile_interval(np.array([outcomes.mean()]), mean, 0.95)
-
-    return interval
-
-
-def crossed(levels: Levels) -> Method:
-    """The same by draws crossed within an app, which give the widths that are printed."""
-
-    def interval(outcomes: Ints, rng: np.random.Generator) -> Interval:
-        rates = crossed_replicates(list(outcomes), rng, RESAMPLES, levels)
-        mean = rates.mean(axis=1, keepdims=True).T.copy()
-        return percentile_interval(np.array([outcomes.mean()]), mean, 0.95)
-
-    return interval
 
 
 def clusters(outcomes: Ints, _: np.random.Generator) -> Interval:

@@ -29,7 +29,7 @@ import trajudge as tj
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.trainers.trl import stop_on_drift, trajudge_reward
+from trajudge.rewards.trainers import stop_on_drift, trajudge_reward
 
 SPECIAL = ["<pad>", "<end>", "<unknown>"]
 WORDS = "I could not do it , the order is placed : done 1 2 3"

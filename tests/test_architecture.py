@@ -205,7 +205,7 @@ FOUND_BY_FOLDER = {
     "annotations/sources/__init__.py": "trajudge.annotations.sources.",
     # Users' programs name them.
     "environments/__init__.py": "trajudge.environments.gym",
-    "rewards/__init__.py": "trajudge.rewards.trainers.",
+    "rewards/__init__.py": "trajudge.rewards.trainers",
 }
 
 
@@ -288,18 +288,19 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
 READER = "util/files.py"
 OPENERS = {
     "annotations/queue.py": "SQLite, after check_regular",
-    "app/server/static_files.py": "files of this package, through importlib",
+    "app/web.py": "files of this package, through importlib",
     "environments/apps/reading.py": "files of an application's package, through importlib",
     "environments/chromium/process.py": "locks and logs of browsers that it starts",
     "environments/model/state.py": "SQLite in memory",
     "eval/store/published.py": "thousands of files: O_NONBLOCK, and looked at when open",
+    "judges/adapters/failures.py": "files of this package, through importlib",
     "judges/fidelity.py": "files of this package, through importlib",
     "judges/engine/budget.py": "appends",
     "judges/engine/cache.py": "SQLite, after check_regular, and locks next to it",
     "prompts/render.py": "files of this package, through importlib",
     "proxy/addon.py": "settings that process.py wrote for it: it imports nothing of ours",
-    "robustness/changing/payloads.py": "files of this package, through importlib",
-    "robustness/measures/obedience.py": "files of this package, through importlib",
+    "robustness/families/__init__.py": "files of this package, through importlib",
+    "robustness/rates.py": "files of this package, through importlib",
     "rules/verified/state.py": "SQLite, after check_regular",
     "util/commands.py": "/dev/null",
 }

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import trajudge
@@ -30,6 +32,7 @@ NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 POINT = re.compile(r'^\[project\.entry-points\."([\w.]+)"\]\n(.*)$', flags=re.M)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", flags=re.M | re.S)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
+TIMED = re.compile(r"[\d.]+(?= s$)|[\d.]+(?=/s$)", flags=re.M)
 SHELLS = ("", "sh", "bash", "console")
 COMMAND = re.compile(r"^(?:\$ )?(?:\w+=\S+ )?(?:trajudge |python -m eval\.)([a-z].+)$", flags=re.M)
 # What the text names with its options; a command that is named alone needs more to run.
@@ -181,9 +184,37 @@ def test_the_commands_of_the_guides_are_spelled_as_the_parsers_have_them(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
-def test_the_python_of_the_tutorial_runs() -> None:
+def test_the_tutorial_works_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its Python and its commands run in their order; each screen is what the command before it
+    prints, except for how long that took."""
+    monkeypatch.setenv("COLUMNS", "90")
     text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    exec(compile(PYTHON.findall(text)[-1], "tutorial.md", "exec"), {})
+    shown, compared = "", 0
+    for language, block in BLOCK.findall(text):
+        if language == "python" and "await agent.run" not in block:
+            exec(compile(block, "tutorial.md", "exec"), {})
+        elif language == "text":
+            assert TIMED.sub("…", shown) == TIMED.sub("…", block)
+            compared += 1
+        elif block.startswith("trajudge ") and "inspect" not in block:
+            line = block.replace("runs/*", " ".join(map(str, Path().glob("runs/*"))))
+            shown = subprocess.run(
+                [sys.executable, "-m", *shlex.split(line)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            ).stdout
+    assert compared == 7
+    assert pq.read_metadata("training/trl-messages/train.parquet").num_rows == 128
+
+
+def test_every_extra_is_on_the_page_of_the_installation() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`.*?) \|", page, flags=re.M)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(project["optional-dependencies"])
 
 
 def test_the_notebooks_are_committed_without_outputs_and_the_first_is_short() -> None:

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from benchmarks import agentrewardbench_like as like
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
 from tests.trajectories.loaders.released.answer_lines import answer_line
 from tests.trajectories.loaders.released.toolcall_runs import RUN, written
+from tests.worlds import agentrewardbench_like as like
 from trajudge.annotations import open_annotations
-from trajudge.app.labelling.audit import read_rule_texts
-from trajudge.app.server.keys import read_keys
+from trajudge.app.audit_pages import read_rule_texts
+from trajudge.app.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
 from trajudge.eval.accept.accept import read_held_out
@@ -34,12 +34,12 @@ from trajudge.judges.registry import make_judge
 from trajudge.judges.telemetry import read_model
 from trajudge.proxy.plan import read_plan
 from trajudge.rewards.serve import read_token
-from trajudge.robustness.drift.canaries import read_canaries
-from trajudge.robustness.facts import read_by_key
-from trajudge.robustness.measures.report import read_variants
+from trajudge.robustness.drift import read_canaries
+from trajudge.robustness.perturb import read_variants
+from trajudge.robustness.subjects import read_by_key
 from trajudge.rules.audit.suites import open_tasks
 from trajudge.rules.har import read_recording
-from trajudge.rules.webarena.files import load_runs
+from trajudge.rules.webarena.tasks import load_runs
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import detect_kind, open_source

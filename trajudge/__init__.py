@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from trajudge import stats
     from trajudge.annotations.model import Label
     from trajudge.eval.check import check
-    from trajudge.eval.select.decision import Decision
     from trajudge.face.data import labels, load
-    from trajudge.face.decisions import accept, audit, select
+    from trajudge.face.decisions import Decision, accept, audit, select
     from trajudge.face.judging import ajudge, judge, panel
     from trajudge.face.results import Run, Scores, compare, read_run, score
     from trajudge.judges.model import Judge, Judgment, Message, Model, Status, Text, Verdict
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Decision": "eval.select.decision",
+    "Decision": "face.decisions",
     "Judge": "judges.model",
     "Judgment": "judges.model",
     "Label": "annotations.model",

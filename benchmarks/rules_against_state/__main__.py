@@ -33,7 +33,7 @@ from trajudge.environments.specifications.comparing import (
     recorded_runs,
 )
 from trajudge.environments.specifications.report import report, screen
-from trajudge.rules.output import write_json
+from trajudge.rules.files import write_json
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.util.commands import user_errors

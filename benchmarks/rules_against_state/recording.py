@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.rules_against_state.plain_session import open_plain_session
 from benchmarks.rules_against_state.turns import Turn, turning, turns_of
+from tests.environments.specifications.plain_session import open_plain_session
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, ORACLE, Behaviour
 from trajudge.environments.agents.scripted import Scripted

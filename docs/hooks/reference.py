@@ -98,7 +98,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the commands, and the script that draws diagrams."""
+    """Add the pages of the commands, the changelog, and the script that draws diagrams."""
     if MERMAID.exists():
         script = MERMAID.read_bytes()
         files.append(File.generated(config, "assets/mermaid.min.js", content=script))
@@ -116,6 +116,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, f"commands/{page}", content=text))
     text = "\n".join([*lines, ""])
     files.append(File.generated(config, "commands/index.md", content=text))
+    changes = (Path(__file__).parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
+    files.append(File.generated(config, "changes.md", content=changes))
     return files
 
 

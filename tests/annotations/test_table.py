@@ -96,6 +96,28 @@ def test_an_agent_of_another_name_is_left_out_only_if_it_is_the_only_one(tmp_pat
         _load(tmp_path, table, "agent=agent", keys=ONE_EACH)
 
 
+@pytest.mark.parametrize(
+    ("columns", "cells", "success"),
+    [
+        ("Human verdict,seen", "yes,1", True),
+        ("mark,reward", "yes,no", True),
+        ("mark,verdict", "yes,no", False),  # a name that is known comes first
+        ("mark,seen", "yes,no", None),  # two say yes or no
+        ("mark,judge", "1,yes", None),  # numbers may be anything, and a judge is no expert
+    ],
+)
+def test_the_only_column_of_yes_and_no_in_words_holds_the_labels(
+    tmp_path: Path, columns: str, cells: str, success: bool | None
+) -> None:
+    table = f"task,{columns}\n1,{cells}\n"
+    if success is None:
+        with pytest.raises(UserError, match="no column for label"):
+            _load(tmp_path, table, keys=None)
+    else:
+        [label], _ = _load(tmp_path, table, keys=None)
+        assert label.success is success
+
+
 def test_cells_that_are_no_verdict_are_counted_and_never_a_no(tmp_path: Path) -> None:
     cells = ["a/task-1,yes", "a/task-2,maybe", "b/task-1,", "b/task-2,unsure"]
     labels, report = _load(tmp_path, "run,ok\n" + "\n".join(cells))

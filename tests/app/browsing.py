@@ -10,6 +10,9 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
+WITH_TARGETS = {"rules": {"target-size": {"enabled": True}}}
+"""All of axe's rules that are on by default, and the size of targets (WCAG 2.2, 2.5.8)."""
+
 
 @contextmanager
 def launched(chromium: Path) -> Iterator[Browser]:
@@ -52,7 +55,7 @@ def check_accessible(browser: Browser, address: str, scheme: str, width: int = 1
     page, _ = opened(browser, address, color_scheme=scheme, bypass_csp=True, viewport=screen)
     assert page.evaluate("document.documentElement.scrollWidth") <= width, address
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    found = Axe().run(page)
+    found = Axe().run(page, options=WITH_TARGETS)
     page.context.close()
     assert found.violations_count == 0, found.generate_report()
 

@@ -20,9 +20,9 @@ from tests.app.browsing import launched
 from tests.app.serving import served
 from trajudge import judge
 from trajudge.annotations.queue import LabelQueue
-from trajudge.app.labelling.routes import label_room
-from trajudge.app.server.links import trajectory_link
-from trajudge.app.server.workspace import Workspace, open_workspace
+from trajudge.app.label_pages import label_room
+from trajudge.app.web import trajectory_link
+from trajudge.app.workspace import Workspace, open_workspace
 from trajudge.eval.labelling.build import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.store.run_folder import read_judgments
@@ -66,7 +66,7 @@ def make_pictures(browser: Browser, folder: Path, scratch: Path) -> None:
 
 def _addresses(run: Path) -> Iterator[str]:
     yield f"/run/{run.name}"
-    yield f"/run/{run.name}/judgments?f=wrong:fp"
+    yield f"/run/{run.name}/judgments?f=wrong:fp&sort=-agree"
     key = next(one.key for one in read_judgments(run) if one.key.benchmark == "shop")
     yield f"{trajectory_link(key)}?step=2"
 

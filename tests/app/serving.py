@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from typing import NamedTuple
 
-from trajudge.app.rooms import inspect_rooms
-from trajudge.app.server.application import Room, application
-from trajudge.app.server.hosts import allowed_hosts
-from trajudge.app.server.security.sessions import People
-from trajudge.app.server.serve import bound_sockets, server_of
-from trajudge.app.server.workspace import Workspace
+from trajudge.app.inspect import inspect_rooms
+from trajudge.app.security import People, allowed_hosts
+from trajudge.app.serving import Room, application, bound_sockets, server_of
 from trajudge.app.settings import ServerConfig
+from trajudge.app.workspace import Workspace
 
 
 class Answer(NamedTuple):

@@ -95,7 +95,7 @@ def test_its_script_filters(browser: Browser, tmp_path: Path) -> None:
     shown = page.locator(".case:visible h3")
     page.get_by_label("and a").select_option("false negative")
     assert shown.all_inner_texts() == [
-        f"{number} webarena/agent/webarena.{task} false negative"
+        f"{number} Buy a mug agent, webarena.{task} false negative"
         for number, task in ((6, 6), (7, 7), (8, 8))
     ]
     page.get_by_label("Show the cases with").fill("kettle")

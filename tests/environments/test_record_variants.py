@@ -14,18 +14,17 @@ from trajudge.environments.model.case import read_cases, write_cases
 from trajudge.environments.recheck.rechecking import rechecked
 from trajudge.environments.variants.endings import NOTE
 from trajudge.eval.cli import main
-from trajudge.robustness import payloads as injections
-from trajudge.robustness.apply import apply
-from trajudge.robustness.attacked import VariantLine
+from trajudge.robustness import families
+from trajudge.robustness.apply import apply, problems
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.model import LabelQuestion, NotApplicable, Perturbed, truth_after
-from trajudge.robustness.sources import Subjects, subjects
-from trajudge.robustness.validity import problems
+from trajudge.robustness.perturb import VariantLine
+from trajudge.robustness.subjects import Subjects, subjects
 from trajudge.trajectories.sample import sample_path
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("chromium")]
 
-PAYLOADS = Path(injections.__file__).parent / "injections.yaml"
+PAYLOADS = Path(families.__file__).parent / "injections.yaml"
 WORDINGS = yaml.safe_load(PAYLOADS.read_text())["goals"]["success"]
 JUDGES = Path(judges.__file__).parent
 NATIVE = [one for one in catalogue().values() if one.grade == "native"]

@@ -8,7 +8,6 @@ from typing import Any
 from trajudge.annotations import Label, Labels
 from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
 from trajudge.eval.scoring.records import LabelName, Missing
-from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
@@ -52,6 +51,6 @@ def observe(
     judgments: list[Judgment], labels: Labels, missing: Missing, question: LabelName = "success"
 ) -> Observations:
     """The observations of one judge, without rewards."""
-    columns = JudgmentTable.of(judgments)
-    reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), RewardColumns.of({}))
-    return Predictions.of(columns, reference).observe(question, missing)
+    table = JudgmentTable.of(judgments)
+    reference = ReferenceLabels.of(table.keys, labels, {})
+    return Predictions.of(judgments[0].judge, table, reference).observe(question, missing)

@@ -21,7 +21,7 @@ from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Label
 from trajudge.environments.model.case import write_cases
 from trajudge.eval.judge import main as judge
-from trajudge.rules.verified.dataset import task_record
+from trajudge.rules.verified.tasks import task_record
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.sample import sample_path
@@ -140,13 +140,11 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("robust", "{0}/runs/attacked", "--attacked", "{0}/attacked"),
     ("robust", "--judge", "heuristic", *SAMPLED, "--perturbation", "claim-short", "--limit", "20"),
     ("rules", "evaluate", *RULED),
-    ("rules", "trim", "--tasks", "{0}/verified.json", "--runs", "{0}/traced", "--out", "trimmed"),
     ("rules", "lint", "--tasks", "{0}/tasks.json"),
     ("rules", "mutate", "--tasks", "{0}/tasks.json"),
     ("rules", "mutate", *RULED),
     ("rules", "blind", "--tasks", "{0}/tasks.json"),
     ("rules", "probe", "--probes", "{0}/probes.json", *PROBED),
-    ("rules", "locators", *RULED, "--save", "locators.json"),
     ("env", "results", "{0}/environments/recorded", *CASES),
     ("env", "rules", "{0}/environments/recorded", *CASES),
     ("env", "verify", "{0}/sample", "--other-goals", "1"),

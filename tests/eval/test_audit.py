@@ -257,7 +257,7 @@ def test_the_command_writes_what_it_found(
 ) -> None:
     assert main([str(run), "--out", str(tmp_path / "audit")]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("The official reward passes 2 of 6 runs, of which 1 are true successes")
+    assert shown.startswith("The official reward passes 2 of 6 runs, of which 1 is a true success")
     assert "3 trajectories on which all others disagree with the official reward" in shown
     written = json.loads((tmp_path / "audit" / "audit.json").read_text())
     assert written["errors"][0]["missed"]["hits"] == 2

@@ -282,7 +282,7 @@ def test_one_line_that_does_not_fit_is_one() -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "cannot be read"),
+        ({}, "is not the folder of a run: it has no manifest.json"),
         ({"manifest.json": "["}, "is not JSON"),
         ({"manifest.json": "{}", "judgments.jsonl": ""}, "holds no judgment"),
         ({"manifest.json": "{}", "judgments.jsonl": "{}\n"}, "line 1"),

@@ -100,7 +100,7 @@ def share_their_beginning(requests: Iterable[Incoming]) -> None:
     # claims-first; three for the others.
     assert len(stages) >= 5 * 1 + 3 * 2 + 2 * 3
     for folder, template in (("webjudge", "screenshot"), ("rubric", "relevance")):
-        asked = stages[load_prompt(folder).render(template)]
+        asked = stages[load_prompt(folder).render(template, answer="text")]
         begun = [seen.payload["messages"][0]["content"] for seen in asked]
         assert all([part["type"] for part in parts] == ["text", "image"] for parts in begun)
         assert len({parts[0]["text"] for parts in begun}) < len(begun)

@@ -13,7 +13,7 @@ from tests.app.serving import served
 from tests.eval.judge_command import run
 from tests.llm_replies import Incoming, Outgoing
 from tests.llm_server import LlmServer
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
 from trajudge.util.masking import MASK, is_secret_header, masked, without_known
 

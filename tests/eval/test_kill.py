@@ -19,7 +19,7 @@ from tests.llm_server import LlmServer
 from tests.waiting import wait_until
 from trajudge.judges.engine.cache import Cache
 
-KILLS = 5  # ``benchmarks.kills`` makes a hundred
+KILLS = 5
 JUDGMENTS = SAMPLE * 2
 
 

@@ -12,12 +12,12 @@ import orjson
 import pytest
 from PIL import Image
 
-from benchmarks import agentrewardbench_like as like
 from tests.command_words import instead
 from tests.eval.judge_replies import assumed
 from tests.hub_server import COMMIT, Hub, serve
 from tests.llm_replies import Incoming, verdict_text
 from tests.llm_server import LlmServer
+from tests.worlds import agentrewardbench_like as like
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Judgment

@@ -20,7 +20,7 @@ from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.judging import NoModel
 from trajudge.judges.methods.rules import WebArena, WebArenaOptions
 from trajudge.judges.model import Judgment, Skipped, Status
-from trajudge.rules.verified.dataset import task_record
+from trajudge.rules.verified.tasks import task_record
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write

@@ -68,6 +68,16 @@ def write(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
+@pytest.mark.parametrize("name", ["task", "taskID", "question_id", "Prompt"])
+def test_the_task_is_found_by_the_names_that_check_knows(
+    run: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = ("--annotations", f"trajudge:{run / 'labels.jsonl'}")
+    rows = [{name if k == "task_id" else k: v for k, v in row.items()} for row in rows_of(run)]
+    table = write(run.parent / "renamed.csv", rows)
+    assert scored(capsys, table, *labels) == scored(capsys, run, *labels)
+
+
 @pytest.mark.parametrize("name", NEEDED)
 def test_a_column_that_is_missing_is_named(
     run: Path, name: str, capsys: pytest.CaptureFixture[str]

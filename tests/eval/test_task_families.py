@@ -23,10 +23,10 @@ from trajudge.eval.select.evidence import gather
 from trajudge.eval.select.plan import CandidateFamily, SelectionPlan, Target
 from trajudge.eval.select.scores import Rule
 from trajudge.judges.model import Judgment, Status
-from trajudge.robustness.attacked import VariantLine
-from trajudge.robustness.measures.adaptive import adaptive_success
-from trajudge.robustness.measures.pairs import RunVerdict, perturbed_pairs
+from trajudge.robustness.adaptive import adaptive_success
 from trajudge.robustness.model import LabelQuestion, Relation
+from trajudge.robustness.pairs import RunVerdict, perturbed_pairs
+from trajudge.robustness.perturb import VariantLine
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 
 _SITES, _EACH, _AGENTS = 12, 5, ("one", "two")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands import score as main
 from trajudge import compare, judge, read_run, score
-from trajudge.eval.scoring.comparison import mixed_versions
+from trajudge.eval.scoring.notes import mixed_versions
 from trajudge.judges.registry import versions_of
 
 
@@ -56,7 +56,7 @@ def test_one_version_is_no_mixture(
 def test_the_versions_of_a_panel_are_those_of_its_members() -> None:
     members = {"members": [{"name": "webjudge"}, {"name": "heuristic"}]}
     versions = versions_of("panel", {"of": members})
-    assert versions == {"panel": 1, "webjudge": 3, "heuristic": 1}
+    assert versions == {"panel": 1, "webjudge": 4, "heuristic": 1}
     panel = {"webjudge:m": {"webjudge": 1}, "panel-of": versions}
     [warning] = mixed_versions(panel)
-    assert "version 1 in webjudge:m; version 3 in panel-of" in warning
+    assert "version 1 in webjudge:m; version 4 in panel-of" in warning

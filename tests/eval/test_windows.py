@@ -15,9 +15,8 @@ from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
-from trajudge.judges.adapters.http import HttpAdapter
 from trajudge.judges.adapters.litellm import LiteLLMAdapter
-from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.adapters.openai import HttpAdapter, OpenAIAdapter
 from trajudge.judges.models import ContextWindow, guesses
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory

@@ -69,7 +69,11 @@ def test_a_notebook_shows_tables_and_escapes_names() -> None:
 def test_a_notebook_sees_the_finding_first_and_can_unfold_the_rest(two: tj.Run) -> None:
     screen, everything = tj.score(two)._repr_html_().split("<details>")
     assert screen.count("<table>") == 1
-    assert screen.index("Precision: ") < screen.index("<table>") < screen.index("Coverage: ")
+    assert (
+        screen.index("Precision, the highest first: ")
+        < screen.index("<table>")
+        < screen.index("Coverage: ")
+    )
     assert 0 < screen.count("<p>warning: ") <= 5
     assert everything.count("<table>") > 5
 
@@ -96,7 +100,7 @@ def test_a_printed_comparison_fills_one_screen_the_finding_first(two: tj.Run) ->
     for by in ("overall", "benchmark"):
         lines = str(tj.compare(two, by=by)).splitlines()
         assert len(lines) <= 40 and max(map(len, lines)) <= 100
-        assert lines[0] == "Precision: rule-based > heuristic"
+        assert lines[0] == "Precision, the highest first: rule-based, heuristic"
         assert "first      second" in "\n".join(lines)
         assert any(line.startswith("Every difference: to_frame()") for line in lines)
     screen, everything = tj.compare(two)._repr_html_().split("<details>")
@@ -174,13 +178,11 @@ def test_a_run_is_read_again(two: tj.Run) -> None:
 @pytest.mark.slow
 def test_select_then_accept(two: tj.Run) -> None:
     found = tj.select(two, target_precision=0.05, confidence=0.6)
-    assert len(found.to_frame()) == len(found.decision.findings)
-    assert found.chosen is not None
+    assert len(found.to_frame()) == len(found.findings)
+    assert found.best is not None
     assert (found.folder / "decision.json").is_file()
     assert "Decision" in found._repr_html_()
-    assert repr(found) == (
-        f"<SelectionResult: {found.chosen.name}, in {found.folder}; print() shows it>"
-    )
+    assert repr(found) == (f"<Decision: {found.best.name}, in {found.folder}; print() shows it>")
     kept = tj.accept(two, found, data="sample", any_benchmark=True)
     assert sum(kept.counts.values()) == 130
     assert (kept.folder / "accepted.jsonl").is_file()
@@ -188,7 +190,7 @@ def test_select_then_accept(two: tj.Run) -> None:
     share = f"Accepted {kept.counts['accepted']} of 130 trajectories"
     finding = " ".join(str(kept).split()).partition(" rejected because ")[0]
     assert repr(kept) == f"<AcceptanceResult: {finding}; print() shows it>"
-    assert f" with {found.chosen.name};" in finding
+    assert f" with {found.best.name};" in finding
     assert share in str(kept).splitlines()[0]
     assert str(kept).endswith("accepted.jsonl, rejected.jsonl, acceptance.json")
     with pytest.raises(tj.UserError, match="--confidence 2: must be less than 1"):

@@ -54,12 +54,14 @@ STAGES = {
     ("webjudge", "screenshot"): "screenshot",
 }
 
+FORMS = ("schema", "text")
+
 
 def stage_of(incoming: Incoming) -> str:
     system = incoming.payload.get("system") or incoming.payload["messages"][0]["content"]
     if not isinstance(system, str):
         system = system[0]["text"]
     for (folder, template), stage in STAGES.items():
-        if system == load_prompt(folder).render(template):
+        if system in [load_prompt(folder).render(template, answer=form) for form in FORMS]:
             return stage
     return "verdict"

@@ -67,7 +67,7 @@ def test_each_variant_holds_the_rules_of_its_own_source(name: str, variant: str)
         )
         for path in (PROMPTS / folder_of(name)).iterdir()
     }
-    rendered = prompt_of(files).render("system", **values)
+    rendered = prompt_of(files).render("system", answer="text", **values)
     assert {rule for mark in re.findall(r"\[R (.*)\]", rendered) for rule in mark.split()} == rules
 
 

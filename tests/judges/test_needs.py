@@ -17,11 +17,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from benchmarks import agentrewardbench_like as like
 from tests.judges.methods.replies import BROWSER_USE as JUDGEMENT
 from tests.judges.methods.replies import INSTA, logprobs
 from tests.judges.runs import GOOD, pictures, texts
 from tests.samples import examples
+from tests.worlds import agentrewardbench_like as like
 from trajudge.judges.judging import BaseClient, CallArgs, judge_trajectory
 from trajudge.judges.methods.claims_first import ASSUMED_CLAIMS
 from trajudge.judges.model import Call, Judgment, Reply, Status

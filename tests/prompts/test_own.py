@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands import command
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run
-from trajudge.app.judgments.settings import NotRebuilt, remake
+from trajudge.app.recorded_judge import NotRebuilt, remake
 from trajudge.eval.runs.plan import plan_runs
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.run_folder import read_manifest
@@ -262,3 +262,13 @@ def test_the_example_of_the_docs_is_a_prompt(tmp_path: Path) -> None:
     assert "{{ goal }}" in example
     text = _texts(_judge(_write(tmp_path, example)), mug_run())[-1]
     assert "The agent began at http://shop.test/.\n1. fill('12', 'red mug')  (I look" in text
+
+
+def test_a_wrong_path_is_named_before_a_model_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--data", "sample", "--prompt", str(tmp_path / "none.jinja")]
+    assert command("judge")([*words, "--judge", "simplified"]) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "none.jinja: cannot be read (No such file or directory)" in shown
+    assert "--model" not in shown

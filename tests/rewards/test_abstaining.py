@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.eval.cases import key
-from trajudge.rewards.abstaining import Abstained, neutral_values
-from trajudge.rewards.reward import Reward
+from trajudge.rewards.reward import Abstained, Reward, neutral_values
 
 
 def group(*values: float | None) -> list[Reward]:

@@ -21,8 +21,8 @@ from tests.llm_server import LlmServer
 from tests.rewards.calibrated import calibrated_words
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
-from trajudge.rewards.abstaining import Abstained
-from trajudge.rewards.trainers import areal, art, asking, rllm, skyrl, slime, verifiers
+from trajudge.rewards import trainers
+from trajudge.rewards.reward import Abstained
 
 BASE_RATE = 0.3
 FAILED = "r1"  # of r0, r1, r2: its judge refuses
@@ -45,7 +45,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def at_the_server(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(asking.URL, url)
+    monkeypatch.setenv(trainers.URL, url)
 
 
 def ask(url: str, path: str, content: object) -> dict[str, Any]:
@@ -67,18 +67,20 @@ def samples() -> list[SimpleNamespace]:
 @pytest.mark.slow
 def test_slime_moves_no_mean_and_leaves_the_sample_out_of_the_loss() -> None:
     group = samples()
-    first, failed, third = asyncio.run(slime.group_reward(None, group))
+    first, failed, third = asyncio.run(trainers.slime_group_reward(None, group))
     assert [sample.remove_sample for sample in group] == [False, True, False]
     assert failed == pytest.approx((first + third) / 2)
     alone = samples()[1]
-    assert asyncio.run(slime.reward(None, alone)) == BASE_RATE
+    assert asyncio.run(trainers.slime_reward(None, alone)) == BASE_RATE
     assert alone.remove_sample
 
 
 def test_areal_calls_it_in_another_process() -> None:
     with ProcessPoolExecutor(1) as pool:
         known, failed = (
-            pool.submit(areal.reward_fn, "p", "c", [1], [2], trajectory_id=name, level=3).result()
+            pool.submit(
+                trainers.areal_reward, "p", "c", [1], [2], trajectory_id=name, level=3
+            ).result()
             for name in ("r0", FAILED)
         )
     assert known != BASE_RATE
@@ -87,7 +89,7 @@ def test_areal_calls_it_in_another_process() -> None:
 
 def test_skyrl_gets_the_keys_of_a_step(packages: Path) -> None:
     """Those of the package, by its own class."""
-    step = skyrl.judged_step(FAILED)
+    step = trainers.skyrl_step(FAILED)
     assert step["reward"] == BASE_RATE
     assert step["metadata"]["abstained"] == "failed"
     assert step["done"]
@@ -112,11 +114,11 @@ def test_nemo_gym_gets_its_row_back_with_a_mask(url: str) -> None:
 
 def test_an_abstention_is_an_exception_for_verifiers() -> None:
     traces = {name: SimpleNamespace(info={"trajectory_id": name}) for name in ("r0", FAILED)}
-    assert asyncio.run(verifiers.judged_reward(traces["r0"])) != BASE_RATE
+    assert asyncio.run(trainers.verifiers_reward(traces["r0"])) != BASE_RATE
     with pytest.raises(Abstained, match=r"r1: failed"):
-        asyncio.run(verifiers.judged_reward(traces[FAILED]))
-    with pytest.raises(asking.RewardUnavailable, match="trajectory_id"):
-        asyncio.run(verifiers.judged_reward(SimpleNamespace(info={})))
+        asyncio.run(trainers.verifiers_reward(traces[FAILED]))
+    with pytest.raises(trainers.RewardUnavailable, match="trajectory_id"):
+        asyncio.run(trainers.verifiers_reward(SimpleNamespace(info={})))
 
 
 @dataclass
@@ -131,7 +133,7 @@ class EvalOutput:
 
 def test_rllm_gets_its_output_or_an_exception() -> None:
     """The id stands in the episode or in the task, as rows of today and of earlier versions."""
-    evaluator = rllm.JudgedEvaluator(output=EvalOutput)
+    evaluator = trainers.RllmEvaluator(output=EvalOutput)
     named, empty = {"trajectory_id": "r0"}, SimpleNamespace(artifacts={}, metadata={})
     given = (
         (SimpleNamespace(metadata={}), SimpleNamespace(artifacts=named, metadata={})),
@@ -143,10 +145,10 @@ def test_rllm_gets_its_output_or_an_exception() -> None:
     assert found[0].metadata["judge"] == "simplified-axtree:mock"
     with pytest.raises(Abstained, match=r"r1: failed"):
         evaluator.evaluate({"trajectory_id": FAILED}, empty)
-    with pytest.raises(asking.RewardUnavailable, match="a task without trajectory_id"):
+    with pytest.raises(trainers.RewardUnavailable, match="a task without trajectory_id"):
         evaluator.evaluate({}, empty)
-    with pytest.raises(asking.RewardUnavailable, match="install rllm"):
-        rllm.JudgedEvaluator().evaluate(named, empty)
+    with pytest.raises(trainers.RewardUnavailable, match="install rllm"):
+        trainers.RllmEvaluator().evaluate(named, empty)
 
 
 def test_an_abstention_waits_for_the_others_of_its_group(url: str) -> None:
@@ -214,36 +216,47 @@ def test_what_a_gateway_answers_is_no_reward(status: int, body: bytes, told: str
     date = "Fri, 27 Nov 2026 19:00:00 GMT"
     with (
         gateway(status, body, date) as (address, _),
-        pytest.raises(asking.RewardUnavailable) as raised,
+        pytest.raises(trainers.RewardUnavailable) as raised,
     ):
-        asyncio.run(asking.ask_reward("r0", url=address, deadline=0.5))
+        asyncio.run(trainers.ask_reward("r0", url=address, deadline=0.5))
     assert str(raised.value) == f"{address}: {told}"
 
 
 @pytest.mark.parametrize("told", ["0", "inf", "nan", "-1", "soon"])
 def test_a_gateway_that_names_no_pause_is_asked_again_after_a_second(told: str) -> None:
     with gateway(503, b"null", told) as (address, asked):
-        with pytest.raises(asking.RewardUnavailable):
-            asyncio.run(asking.ask_reward("r0", url=address, deadline=2.5))
+        with pytest.raises(trainers.RewardUnavailable):
+            asyncio.run(trainers.ask_reward("r0", url=address, deadline=2.5))
         assert 2 <= len(asked) <= 3
 
 
 def test_an_abstention_leaves_its_group_of_art() -> None:
     group = SimpleNamespace(trajectories=samples())
-    kept = asyncio.run(art.judged_group(group))
+    kept = asyncio.run(trainers.art_group(group))
     assert kept is group
     assert [one.metadata["trajectory_id"] for one in group.trajectories] == ["r0", "r2"]
     assert all(isinstance(one.reward, float) for one in group.trajectories)
     lone = SimpleNamespace(trajectories=samples()[:2])
-    assert asyncio.run(art.judged_group(lone)) is None
+    assert asyncio.run(trainers.art_group(lone)) is None
 
 
 def test_a_row_without_an_id_is_told_what_it_lacks() -> None:
     row = SimpleNamespace(metadata={}, info={})
     for asked, told in (
-        (slime.reward(None, row), "a sample's metadata"),
-        (art.judged_group(SimpleNamespace(trajectories=[row])), "a trajectory's metadata"),
-        (verifiers.judged_reward(row), "a trace's info"),
+        (trainers.slime_reward(None, row), "a sample's metadata"),
+        (trainers.art_group(SimpleNamespace(trajectories=[row])), "a trajectory's metadata"),
+        (trainers.verifiers_reward(row), "a trace's info"),
     ):
-        with pytest.raises(asking.RewardUnavailable, match=f"^{told} without trajectory_id: give"):
+        with pytest.raises(
+            trainers.RewardUnavailable, match=f"^{told} without trajectory_id: give"
+        ):
             asyncio.run(asked)
+
+
+def test_the_table_of_trainers_names_what_is_there_and_stands_in_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "rewards.md").read_text(encoding="utf-8")
+    for one in trainers.TRAINERS:
+        # That of verl is made where verl is installed.
+        assert set(one.given) <= {*vars(trainers), "TrajudgeRewardManager"}
+        given = ", ".join(f"`{name}`" for name in one.given)
+        assert f"| {one.name} | {given} | {one.setting} | {one.abstention} |" in page

@@ -14,10 +14,8 @@ from tests.eval.cases import failed, key, label, observe, said
 from trajudge.eval.analysis.calibration import calibrate
 from trajudge.eval.select.binding import JudgeConfiguration
 from trajudge.judges.model import Status
-from trajudge.rewards.function import RewardFunction
-from trajudge.rewards.reward import Reward
+from trajudge.rewards.reward import Reward, RewardFunction, neutral_share, shaped
 from trajudge.rewards.settings import RewardForm, RewardShaping
-from trajudge.rewards.shaping import neutral_share, shaped
 from trajudge.stats.calibration import FittedMap
 
 VERDICTS = FittedMap("verdict", (0.0, 1.0), (0.2, 0.7))
@@ -78,6 +76,12 @@ def test_penalties_are_said_and_scaled_with_the_range() -> None:
     assert plain.value == pytest.approx(2 * 0.9 - 1 - 0.4)
     flips = RewardShaping(side_effect=0.8, repetition=0.3, allow_flip=True)
     assert shaped(judgment, None, flips).value == pytest.approx(0.1)
+
+
+def test_a_rejected_run_pays_of_what_lies_above_the_least_value() -> None:
+    found = shaped(said(1, False, score=0.3, side_effect=True), None, RewardShaping(low=-1, high=1))
+    assert found.penalties == {"side_effect": pytest.approx(0.5 * 0.3 * 2)}
+    assert found.value == pytest.approx(2 * 0.3 - 1 - 0.3)
 
 
 SCORES = st.floats(0, 1) | st.none()

@@ -18,8 +18,7 @@ from tests.llm_server import LlmServer
 from tests.rewards.calibrated import calibrated_words
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
-from trajudge.rewards.trainers.asking import RewardUnavailable
-from trajudge.rewards.trainers.verl import compute_score
+from trajudge.rewards.trainers import RewardUnavailable, verl_score
 
 ROOT = Path(__file__).parents[2]
 COUNT, BASE_RATE, GROUP = 40, 0.3, 8
@@ -119,4 +118,4 @@ def test_a_rollout_of_verl_without_an_id_is_told_where_one_comes_from() -> None:
         r"a row of shop has no extra_info\['trajectory_id'\]: let the agent loop return it in its"
     )
     with pytest.raises(RewardUnavailable, match=told):
-        asyncio.run(compute_score("shop", "", None, {"index": 3}))
+        asyncio.run(verl_score("shop", "", None, {"index": 3}))

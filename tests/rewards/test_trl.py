@@ -18,7 +18,7 @@ from tests.llm_server import LlmServer
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.trainers.trl import combine, trajudge_reward
+from trajudge.rewards.trainers import combine, trajudge_reward
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ import pytest
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.trainers.trl_environment import JudgedEnvironment
+from trajudge.rewards.trainers import JudgedEnvironment
 from trajudge.trajectories.model import Observation, TrajectoryKey
 
 

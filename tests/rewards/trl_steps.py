@@ -26,7 +26,7 @@ from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.trainers.trl import combine, stop_on_drift, trajudge_reward
+from trajudge.rewards.trainers import combine, stop_on_drift, trajudge_reward
 
 WORDS = ["[PAD]", "[EOS]", "[UNK]", *(f"w{i}" for i in range(61))]
 GROUP = 8

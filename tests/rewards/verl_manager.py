@@ -14,8 +14,8 @@ from verl import DataProto
 from verl.trainer.ppo.core_algos import compute_grpo_outcome_advantage
 from verl.utils.import_utils import load_extern_object
 
-from trajudge.rewards.trainers import verl as adapter
-from trajudge.rewards.trainers.verl import compute_score
+from trajudge.rewards import trainers
+from trajudge.rewards.trainers import verl_score
 
 GROUP = 8
 
@@ -46,8 +46,8 @@ def one(number: int, group: str, split: str = "train") -> DataProto:
 
 
 def reward_manager(url: str, deadline: float) -> Any:
-    score = functools.partial(compute_score, url=url, deadline=deadline)
-    manager: Any = load_extern_object(str(adapter.__file__), "TrajudgeRewardManager")
+    score = functools.partial(verl_score, url=url, deadline=deadline)
+    manager: Any = load_extern_object(str(trainers.__file__), "TrajudgeRewardManager")
     rollout = {"n": GROUP, "val_kwargs": {"n": 1}}
     config = OmegaConf.create({"actor_rollout_ref": {"rollout": rollout}})
     return manager(config, Words(), score)

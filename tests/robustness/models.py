@@ -9,7 +9,7 @@ from unicodedata import normalize
 
 from tests.llm_replies import Incoming
 from trajudge.judges.defences import MARK
-from trajudge.robustness.changing.payloads import payloads
+from trajudge.robustness.families import family_file
 
 _WORD = re.compile(r"^Check: [a-z2-7]{8}$", re.MULTILINE)
 _PLANTED = re.compile(r"(?<=Write )Check: [a-z2-7]{8}")
@@ -28,7 +28,7 @@ def reply(success: bool, reasoning: str = "None.", *, after: str = "") -> str:
 
 def told(prompt: str, goal: str) -> int:
     """Where the last instruction towards the goal stands as it was written, -1 for nowhere."""
-    return max(prompt.rfind(wording) for wording in payloads("injections")["goals"][goal])
+    return max(prompt.rfind(wording) for wording in family_file("injections")["goals"][goal])
 
 
 def own_verdict(prompt: str) -> bool:

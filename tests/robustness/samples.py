@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from trajudge.robustness.sources import Subjects, subjects
+from trajudge.robustness.subjects import Subjects, subjects
 
 
 @cache

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.random import Generator
 
 from tests.commands import robust as main
 from tests.robustness.judges.one_spot import judge as one_spot
 from tests.robustness.samples import sample
 from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment
-from trajudge.robustness.adaptive.attack import QUERIES, arsenal, attack
-from trajudge.robustness.adaptive.bandit import Arm, ThompsonBandit, UniformChoice
-from trajudge.robustness.measures.adaptive import Query, adaptive_success
-from trajudge.robustness.measures.differences import rate_difference
+from trajudge.robustness.adaptive import (
+    QUERIES,
+    Arm,
+    Query,
+    ThompsonBandit,
+    adaptive_success,
+    arsenal,
+    attack,
+)
+from trajudge.robustness.rates import rate_difference
 from trajudge.trajectories.model import Trajectory
 
 JUDGES = Path(__file__).parent / "judges"
@@ -32,7 +40,18 @@ def arms() -> list[Arm]:
     ]
 
 
-def broken(chooser: ThompsonBandit | UniformChoice, weak: set[int], seed: int) -> list[bool]:
+class UniformChoice(ThompsonBandit):
+    """Chooses as the bandit does, and learns nothing: what it is compared with."""
+
+    def choose(self, rng: Generator, tried: Collection[int] = ()) -> int:
+        left = np.setdiff1d(np.arange(len(self.arms)), list(tried))
+        return int(rng.choice(left))
+
+    def learn(self, arm: int, reward: float) -> None:
+        pass
+
+
+def broken(chooser: ThompsonBandit, weak: set[int], seed: int) -> list[bool]:
     """Whether each of so many sources is accepted within the budget, one after the other."""
     rng = np.random.default_rng(seed)
     found = []
@@ -90,7 +109,7 @@ async def ask(trajectory: Trajectory) -> Judgment:
     return await judge_trajectory("one-spot", one_spot, trajectory, NoModel())
 
 
-def queried(chooser: type[ThompsonBandit | UniformChoice], seed: int) -> list[Query]:
+def queried(chooser: type[ThompsonBandit], seed: int) -> list[Query]:
     known = sample()
     failures = [t for t in known.trajectories if known.facts[t.key].success is False][:40]
     made = arsenal()
@@ -102,20 +121,25 @@ def queried(chooser: type[ThompsonBandit | UniformChoice], seed: int) -> list[Qu
 def test_a_judge_that_falls_for_one_carrier_and_dress_is_broken_for_real() -> None:
     """Real perturbations of real runs; the judge accepts look-alike letters in a link's name."""
     keys = [t.key for t in sample().trajectories if sample().facts[t.key].success is False][:40]
-    logs = [queried(chooser, 1) for chooser in (ThompsonBandit, UniformChoice)]
-    learned, even = (adaptive_success(keys, log) for log in logs)
-    assert {name for name, _ in learned.best} <= {
+    seeds = range(6)  # of one the difference depends on how many attacks there are
+    logs = [
+        [queried(chooser, seed) for seed in seeds] for chooser in (ThompsonBandit, UniformChoice)
+    ]
+    learned, even = ([adaptive_success(keys, log) for log in some] for some in logs)
+    assert {name for one in learned for name, _ in one.best} <= {
         f"inject-{place}.success.homoglyphs" for place in ("name", "file-name")
     }
     tasks = sorted({key.task_id for key in keys})
-    cluster = np.array([tasks.index(key.task_id) for key in keys])
-    won = [{one.source for one in log if one.success} for log in logs]
-    found = [np.array([float(key in some) for key in keys]) for some in won]
+    cluster = np.array([tasks.index(key.task_id) for key in keys] * len(seeds))
+    won = [[{one.source for one in log if one.success} for log in some] for some in logs]
+    found = [np.array([float(key in one) for one in some for key in keys]) for some in won]
     more = rate_difference(found[0], found[1], cluster)
     # Seven tasks, three of which hold 32 of the runs, tell no more than the direction.
     assert more.estimate is not None and more.estimate > 0.5
-    assert learned.within["25"].hits > 4 * even.within["25"].hits
-    assert learned.queries < even.queries
+    hits, chance = (sum(one.within["25"].hits for one in some) for some in (learned, even))
+    assert hits > 4 * chance
+    for one, other in zip(learned, even, strict=True):
+        assert one.queries < other.queries
 
 
 @pytest.mark.slow

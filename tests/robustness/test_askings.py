@@ -21,17 +21,25 @@ from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.robustness.catalogue import catalogue, chosen
-from trajudge.robustness.catalogue.askings import DRAWS
-from trajudge.robustness.measures.pairing import AskedRun, RunInFolder, asked_pairs, asked_runs
-from trajudge.robustness.measures.pairs import PairRow, side_by_side, verdict_of, verdicts_of
-from trajudge.robustness.measures.rates import all_rates
 from trajudge.robustness.model import Channel, Relation
-from trajudge.robustness.sources import subjects
-from trajudge.robustness.suite import expanded, limited, suite
+from trajudge.robustness.pairs import (
+    AskedRun,
+    PairRow,
+    RunInFolder,
+    asked_pairs,
+    asked_runs,
+    side_by_side,
+    verdict_of,
+    verdicts_of,
+)
+from trajudge.robustness.perturb import expanded, limited, suite
+from trajudge.robustness.rates import all_rates
+from trajudge.robustness.subjects import subjects
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 
 RUNS = 12
+DRAWS = 5  # of drawn-again and drawn-warm
 ASKINGS = [one for one in catalogue().values() if one.asking]
 
 

@@ -17,15 +17,17 @@ from tests.commands import robust as main
 from tests.robustness.attacked_runs import CLAIM
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Judgment, Status
-from trajudge.robustness.cards.card import badge
-from trajudge.robustness.cards.naming import cell, fenced, file_names
-from trajudge.robustness.defences.curve import DefenceCurve, DefencePoint, curves_svg
-from trajudge.robustness.measures.instructive import CASES, instructive_cases
-from trajudge.robustness.measures.operating_points import operating_points, precision_at_recall
-from trajudge.robustness.measures.pairs import PairDetails, PerturbedPairs, RunVerdict
-from trajudge.robustness.measures.report import JudgeRobustness
-from trajudge.robustness.measures.worst_case import AttackedPrecision, WorstCase
+from trajudge.robustness.cards import badge, cell, fenced, file_names
+from trajudge.robustness.figures import DefenceCurve, DefencePoint, curves_svg
 from trajudge.robustness.model import Relation
+from trajudge.robustness.pairs import PairDetails, PerturbedPairs, RunVerdict
+from trajudge.robustness.rates import (
+    AttackedPrecision,
+    WorstCase,
+    operating_points,
+    precision_at_recall,
+)
+from trajudge.robustness.report import CASES, JudgeRobustness, instructive_cases
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 

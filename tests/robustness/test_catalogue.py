@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.robustness.samples import sample
-from trajudge.robustness.apply import apply, compose
-from trajudge.robustness.catalogue import catalogue, chosen
-from trajudge.robustness.catalogue.injections import CARRIERS, GOALS, injection
-from trajudge.robustness.changing.payloads import payloads
-from trajudge.robustness.changing.techniques import TECHNIQUES
-from trajudge.robustness.edits import edits_between
+from trajudge.robustness.apply import apply, compose, edits_between, problems
+from trajudge.robustness.catalogue import catalogue, chosen, families
+from trajudge.robustness.families import FAMILIES, family_file
+from trajudge.robustness.injections import CARRIERS, GOALS, TECHNIQUES, injection
 from trajudge.robustness.model import (
     AnswerOutcome,
     Attacker,
@@ -27,7 +27,6 @@ from trajudge.robustness.model import (
     combined,
     truth_after,
 )
-from trajudge.robustness.validity import problems
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
 
@@ -118,6 +117,55 @@ def test_every_perturbation_is_valid_on_recorded_runs(family: str) -> None:
             if (tried := tried + 1) == 2:
                 break
         assert tried, one.name
+
+
+def test_every_perturbation_has_a_source_and_one_entry() -> None:
+    assert [one.name for one in EVERY if not one.source or not one.summary] == []
+    named = [name for file in FAMILIES for name in family_file(file)["perturbations"]]
+    assert max(Counter(named).values()) == 1
+    assert set(named) == {one.name for one in EVERY if not one.name.startswith("inject-")}
+
+
+def test_a_new_perturbation_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a kind that is there: the catalogue, its list and both commands take it from there."""
+    entry = {"like": "message", "summary": "A new claim.", "with": {"text": "All is well."}}
+    claims = family_file("claims")
+    more = {**claims, "perturbations": {**claims["perturbations"], "claim-of-a-test": entry}}
+    monkeypatch.setattr(
+        "trajudge.robustness.catalogue.family_file",
+        lambda name: more if name == "claims" else family_file(name),
+    )
+    known = catalogue.__wrapped__()
+    assert set(known) - set(catalogue()) == {"claim-of-a-test"}
+    monkeypatch.setattr("trajudge.robustness.catalogue.catalogue", lambda: known)
+    assert any("claim-of-a-test" in row for table in families() for row in table.rows)
+    (one,) = chosen(["claim-of-a-test"])
+    assert one.twin == "benign-answer" and one.source == claims["source"]
+    source = next(t for t in sample().trajectories if sample().facts[t.key].success is False)
+    changed = apply(one, source, sample().facts[source.key])
+    assert not isinstance(changed, NotApplicable)
+    assert changed.trajectory.answer == "All is well."
+
+
+@pytest.mark.parametrize(
+    ("entry", "mistake"),
+    [
+        ({"with": {"text": "x", "words": "x"}}, "unexpected keyword argument 'words'"),
+        ({"change": "nothing_known"}, "'nothing_known'"),
+        ({"channels": ["page"]}, "'page' is not a valid Channel"),
+        ({"truth": {"success": "perhaps"}}, "'perhaps' is not a valid Relation"),
+    ],
+)
+def test_a_mistake_in_an_entry_is_named(
+    entry: dict[str, Any], mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = {"like": "message", "summary": "x", "with": {"text": "x"}, **entry}
+    claims = {**family_file("claims"), "perturbations": {"claim-of-a-test": whole}}
+    monkeypatch.setattr("trajudge.robustness.catalogue.family_file", lambda name: claims)
+    monkeypatch.setattr("trajudge.robustness.catalogue.FAMILIES", ("claims",))
+    with pytest.raises(ValueError, match=re.escape(mistake)) as error:
+        catalogue.__wrapped__()
+    assert "families/claims.yaml, claim-of-a-test: " in str(error.value)
 
 
 def test_words_on_a_screenshot_leave_a_picture() -> None:
@@ -212,10 +260,12 @@ def test_payloads_say_nothing_that_a_task_asks_for() -> None:
         for one in facts.answers
         for value in one.expected
     }
-    wordings = [w for some in payloads("injections")["goals"].values() for w in some]
-    claims = payloads("claims")
-    wordings += [*claims["answers"].values(), *claims["reasoning"].values()]
-    wordings += payloads("injections")["neutral"]
+    injections = family_file("injections")
+    wordings = [w for some in injections["goals"].values() for w in some]
+    wordings += [*injections["languages"].values(), *injections["keys"], *injections["neutral"]]
+    for entry in family_file("claims")["perturbations"].values():
+        wordings += map(str, entry.get("with", {}).values())
+    assert len(wordings) > 40
     assert answers
     assert [(a, w) for a in answers for w in wordings if a in w] == []
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks.robustness import simulated
-from trajudge.robustness.measures.contamination import SHARES, precision_at, write_contamination
-from trajudge.robustness.measures.report import JudgeRobustness
-from trajudge.robustness.measures.worst_case import AttackedPrecision, WorstCase, worst_case
+from tests.worlds.robustness import simulated
+from trajudge.robustness.figures import SHARES, precision_at, write_contamination
+from trajudge.robustness.rates import AttackedPrecision, WorstCase, worst_case
+from trajudge.robustness.report import JudgeRobustness
 
 
 @pytest.mark.parametrize("share", SHARES)

@@ -1,19 +1,11 @@
-"""The benchmark's simulations, some of them: intervals hold, and measuring is fast enough."""
+"""The limits hold the truth of judges whose behaviour is known."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from benchmarks.robustness import (
-    OTHERS,
-    coverage,
-    expanding,
-    measuring,
-    outcomes,
-    simulated,
-    worst_cases,
-)
+from tests.worlds.robustness import OTHERS, coverage, outcomes, simulated, worst_cases
 
 
 @pytest.mark.slow
@@ -33,10 +25,3 @@ def test_limits_of_precision_hold_where_little_is_counted(name: str) -> None:
     rng, design = np.random.default_rng(2), OTHERS[name]
     found = coverage(100, lambda: worst_cases(simulated(rng, design), design, rng))
     assert min(found.values()) >= 0.88, found
-
-
-def test_verdicts_are_measured_and_variants_made_at_once_by_the_thousand() -> None:
-    """That it runs; how long it takes is the benchmark's to say."""
-    assert measuring(10_000) > 0
-    variants, _, each = expanding(13)
-    assert variants > 200 and each > 0

@@ -16,9 +16,9 @@ from tests.robustness.rates import Rates, Text, asr
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.robustness.defences.variants import defended_requests, read_variants
-from trajudge.robustness.sources import subjects
-from trajudge.robustness.suite import expanded, limited, suite
+from trajudge.robustness.judging import defended_requests, read_defences
+from trajudge.robustness.perturb import expanded, limited, suite
+from trajudge.robustness.subjects import subjects
 
 TREE = "inject-tree.success"
 CLOSING = tuple(
@@ -221,7 +221,7 @@ def test_a_judge_goes_without_what_it_cannot_have() -> None:
 
 
 def test_every_defence_alone() -> None:
-    assert read_variants(["each", "canary=0", "two-pass=answer"]) == [
+    assert read_defences(["each", "canary=0", "two-pass=answer"]) == [
         {"hide": "answer,reasoning"},
         {"two_pass": "answer,reasoning"},
         {"datamark": "true"},

@@ -18,7 +18,7 @@ from tests.llm_server import LlmServer
 from tests.robustness.models import own_verdict, reply
 from tests.screens import on_one_line
 from tests.tables import one_sentence
-from trajudge.robustness.drift.checking import check_drift
+from trajudge.robustness.drift import check_drift
 from trajudge.robustness.settings import SOURCES, RobustConfig
 from trajudge.stats.comparison import exchange_test
 from trajudge.util import settings

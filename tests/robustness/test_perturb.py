@@ -9,7 +9,7 @@ import pytest
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.eval.cli import main
 from trajudge.robustness.catalogue import catalogue
-from trajudge.robustness.sources import subjects
+from trajudge.robustness.subjects import subjects
 
 NAMES = ("--perturbation", "identity", "--limit", "3")
 

@@ -18,13 +18,12 @@ from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import open_annotations
 from trajudge.eval.store.run_folder import JUDGMENTS, write_manifest
-from trajudge.robustness.measures.matrix import write_matrix
-from trajudge.robustness.measures.pairs import PerturbedPairs
-from trajudge.robustness.measures.rates import all_rates, rates_of
-from trajudge.robustness.measures.report import JudgeRobustness
-from trajudge.robustness.measures.worst_case import worst_case
+from trajudge.robustness.figures import write_matrix
 from trajudge.robustness.model import Relation
-from trajudge.robustness.sources import subjects
+from trajudge.robustness.pairs import PerturbedPairs
+from trajudge.robustness.rates import all_rates, rates_of, worst_case
+from trajudge.robustness.report import JudgeRobustness
+from trajudge.robustness.subjects import subjects
 from trajudge.trajectories import store
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -201,7 +200,7 @@ def test_the_limit_of_variants_does_not_move_the_base_rate() -> None:
     none --attacked ATTACKED => none
     RUN --attacked none => none/variants.jsonl: cannot be read
     RUN => --attacked
-    none --judge heuristic => none/manifest.json: cannot be read
+    none --judge heuristic => none: is not the folder of a run: there is no such folder
     --judge heuristic --attacked none => none/variants.jsonl: cannot be read
     --judge heuristic --drift ATTACKED => is a folder: name a file
     """

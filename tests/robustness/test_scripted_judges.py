@@ -18,10 +18,10 @@ from tests.llm_server import LlmServer
 from tests.robustness.judges.reading import instructions
 from tests.robustness.rates import Rates, Text, asr
 from trajudge.robustness.catalogue import catalogue
-from trajudge.robustness.catalogue.injections import CARRIERS
+from trajudge.robustness.injections import CARRIERS
+from trajudge.robustness.perturb import expanded, limited, suite
 from trajudge.robustness.settings import RobustConfig
-from trajudge.robustness.sources import subjects
-from trajudge.robustness.suite import expanded, limited, suite
+from trajudge.robustness.subjects import subjects
 
 JUDGES = Path(__file__).parent / "judges"
 RUNS = 24

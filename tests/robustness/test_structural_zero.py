@@ -14,10 +14,9 @@ from trajudge.judges.model import Judge, Reply, Request
 from trajudge.judges.registry import JUDGES, make_judge
 from trajudge.robustness.apply import apply
 from trajudge.robustness.catalogue import catalogue
-from trajudge.robustness.catalogue.injections import injection
-from trajudge.robustness.catalogue.making import each
-from trajudge.robustness.changing.record import each_page
+from trajudge.robustness.injections import injection
 from trajudge.robustness.model import Channel, NotApplicable, Perturbation, keeps
+from trajudge.robustness.transforms import each_page
 from trajudge.trajectories.model import Trajectory
 
 # What touches one channel alone.
@@ -28,10 +27,9 @@ TOUCHES: dict[Channel, Perturbation] = {
         channels=frozenset({Channel.URL}),
         relations=keeps(),
         summary="Every page has another address.",
-        change=each(
-            lambda run: each_page(
-                run, lambda p: p.model_copy(update={"url": f"http://other.example/{p.url}"})
-            )
+        change=lambda subject, _: each_page(
+            subject.trajectory,
+            lambda p: p.model_copy(update={"url": f"http://other.example/{p.url}"}),
         ),
     ),
     Channel.REASONING: injection("reasoning"),

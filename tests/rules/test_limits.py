@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from trajudge.rules.errors import BadPattern, TooLarge, TooSlow
 from trajudge.rules.limits import (
     JSON_DEPTH,
     JSON_NODES,
     PATTERN_CHARS,
+    BadPattern,
+    TooLarge,
+    TooSlow,
     bounded,
     bounded_json,
     fullmatch,

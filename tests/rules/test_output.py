@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.rules.output import write_json, write_text
+from trajudge.rules.files import write_json, write_text
 from trajudge.util.errors import UserError
 
 

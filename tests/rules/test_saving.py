@@ -17,7 +17,7 @@ from trajudge.eval.cli import main
     """
     evaluate --runs DIR/runs.jsonl        | summary.json  | of 4 runs passed
     evaluate --runs DIR/runs.jsonl --full | summary.json  | original: 4 runs
-    lint                                  | lint.json     | tasks.json: 5 tasks
+    lint                                  | lint.json     | 1 of 5 tasks of tasks.json
     mutate                                | mutation.json | tasks.json, original rules
     mutate --full                         | mutation.json | tasks.json, original rules
     blind                                 | naive.json    | agents that never see a page pass

@@ -16,9 +16,9 @@ import orjson
 import pytest
 from PIL import Image
 
-from benchmarks import agentrewardbench_like as like
 from tests.hub_server import COMMIT, REPO, Hub, serve
 from tests.tables import mistakes
+from tests.worlds import agentrewardbench_like as like
 from trajudge.eval.cli import main
 from trajudge.trajectories import hub as hub_client
 from trajudge.trajectories.hub import HubCopy

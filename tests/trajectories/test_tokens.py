@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.token_estimates import corpora, encodings
+from tests.worlds.token_corpora import corpora, encodings
 from trajudge.trajectories.tokens import (
     ENCODINGS,
     Encoding,

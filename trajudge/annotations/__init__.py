@@ -262,6 +262,8 @@ def parse_labels(spec: str) -> LabelSpec:
             raise UserError(f"--annotations {spec}: there is no file or folder {path!r}")
         return LabelSpec(kind, by or None, Path(path))
     if not place.exists():
+        if place.suffix or "/" in spec:
+            raise UserError(f"{spec}: no such file: give the path of the table with the labels")
         kinds = ", ".join(PLUGINS.names(_label_kinds()))
         raise UserError(
             f"{spec}: no such file, and none of the kinds of annotations ({kinds}): write KIND:PATH"

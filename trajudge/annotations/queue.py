@@ -405,22 +405,34 @@ class LabelQueue:
     def add_person(self, name: str, role: Role = "annotator") -> tuple[Person, str]:
         """Add a person; return them and their token, of which the queue keeps the scrypt hash
         alone. Raises UserError for a name that is taken or empty."""
-        name = name.strip()
-        if not 0 < len(name) <= NAME_LIMIT or not name.isprintable():
-            raise UserError(
-                f"the name {name!r} is not usable: give 1 to {NAME_LIMIT} printable characters"
-            )
-        token = secrets.token_urlsafe(24)
-        hashed = _hash_of(token, secrets.token_bytes(16))
-        with self._writing() as connection:
-            try:
-                cursor = connection.execute(
-                    "INSERT INTO person (name, role, token_hash) VALUES (?, ?, ?)",
-                    (name, role, hashed),
+        (added,) = self.add_people([name], role)
+        return added
+
+    def add_people(
+        self, names: Sequence[str], role: Role = "annotator"
+    ) -> list[tuple[Person, str]]:
+        """Add people, all or none; return them and their tokens. Raises as ``add_person``."""
+        names = [name.strip() for name in names]
+        for name in names:
+            if not 0 < len(name) <= NAME_LIMIT or not name.isprintable():
+                raise UserError(
+                    f"the name {name!r} is not usable: give 1 to {NAME_LIMIT} printable characters"
                 )
-            except sqlite3.IntegrityError:
-                raise UserError(f"{self.folder}: there is a person {name!r} already") from None
-        return Person(int(cursor.lastrowid or 0), name, role, hashed, active=True), token
+        tokens = [secrets.token_urlsafe(24) for _ in names]
+        hashes = [_hash_of(token, secrets.token_bytes(16)) for token in tokens]
+        added = []
+        with self._writing() as connection:
+            for name, token, hashed in zip(names, tokens, hashes, strict=True):
+                try:
+                    cursor = connection.execute(
+                        "INSERT INTO person (name, role, token_hash) VALUES (?, ?, ?)",
+                        (name, role, hashed),
+                    )
+                except sqlite3.IntegrityError:
+                    raise UserError(f"{self.folder}: there is a person {name!r} already") from None
+                number = int(cursor.lastrowid or 0)
+                added.append((Person(number, name, role, hashed, active=True), token))
+        return added
 
     def events(self, kind: EventKind | None = None) -> Iterator[dict[str, Any]]:
         """Yield all events (of a kind) in their order: ``id``, ``at`` in milliseconds since 1970,

@@ -1,6 +1,7 @@
-"""Pages for people: runs in a browser, and the report in one file.
+"""Pages for people: runs in a browser, labelling, and the report in one file.
 
-``pages`` has what all pages share (templates, untrusted text, figures), ``server`` the frame of the
-application, ``runs`` its pages of runs, ``reports`` makes the report. Nobody imports this room; it
-reads what ``eval`` scored and ``trajectories`` loaded.
+A module is a page: the list of runs, a run, the table of its judgments, a judgment, a trajectory,
+the comparison, the pages of a queue. ``rendering`` and ``web`` have what all pages share,
+``security`` and ``serving`` the frame of the application. Nobody imports this room; it reads what
+``eval`` scored and ``trajectories`` loaded.
 """

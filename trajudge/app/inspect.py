@@ -5,17 +5,34 @@ from __future__ import annotations
 import sys
 
 from trajudge.annotations.queue import LabelQueue
-from trajudge.app.labelling.audit import read_rule_texts
-from trajudge.app.labelling.routes import label_room
-from trajudge.app.rooms import inspect_rooms
-from trajudge.app.server.inputs import check_annotations, check_data, check_queues
-from trajudge.app.server.serve import serve
-from trajudge.app.server.workspace import Workspace, open_workspace
+from trajudge.app.audit_pages import read_rule_texts
+from trajudge.app.compare_page import routes as compare_routes
+from trajudge.app.judgment_page import routes as judgment_routes
+from trajudge.app.judgment_table import routes as table_routes
+from trajudge.app.label_pages import label_room
+from trajudge.app.run_list import list_route
+from trajudge.app.run_page import overview_route
+from trajudge.app.serving import Room, check_annotations, check_data, check_queues, serve
 from trajudge.app.settings import InspectConfig, LabelServeConfig
+from trajudge.app.trajectory_page import TrajectoryAccess
+from trajudge.app.trajectory_page import routes as trajectory_routes
+from trajudge.app.web import NavLink
+from trajudge.app.workspace import Workspace, open_workspace
 from trajudge.eval.store.inputs import missing_data
 from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import one_line
+
+
+def inspect_rooms() -> list[Room]:
+    """Return all rooms, in the order of the navigation."""
+    access = TrajectoryAccess()
+    return [
+        Room([list_route(), overview_route(), *table_routes()], [NavLink("/", "Runs", "g i")]),
+        Room(trajectory_routes(access)),
+        Room(judgment_routes(access)),
+        Room(compare_routes(), [NavLink("/compare", "Compare", "g c")]),
+    ]
 
 
 def inspect(config: InspectConfig) -> int:

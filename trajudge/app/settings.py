@@ -137,8 +137,8 @@ class ReportConfig(Settings):
         int,
         Field(ge=0),
         Option(
-            "trajectories with wrong verdicts that are shown, those that most judges wrongly "
-            "accept first"
+            "trajectories with wrong verdicts that are shown, those that most judges and the "
+            "rule wrongly accept first"
         ),
     ] = 100
     no_images: Annotated[bool, Option("leave the pictures out")] = False

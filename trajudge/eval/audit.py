@@ -807,7 +807,10 @@ def _finding(audit: Audit) -> list[str]:
         return [f"{audit.rule}: no labelled trajectory has its verdict."]
     precision, missed, passed = _of(audit.errors[0])
     name = audit.rule[0].upper() + audit.rule[1:]
-    right = f"{precision.hits:,} are true successes{_in_words(precision)}"
+    right = (
+        "1 is a true success" if precision.hits == 1 else f"{precision.hits:,} are true successes"
+    )
+    right += _in_words(precision)
     lines = [f"{name} passes {precision.trials:,} of {audit.n:,} runs, of which {right}"]
     cut = unfinished(audit.unfinished, _SHOWN_ORDERS)
     lines[0] += f"; {cut}" if cut else "."

@@ -18,7 +18,7 @@ from trajudge.eval.process import about_process
 from trajudge.eval.reporting.sentences import benchmark_name, percent, rate_cell
 from trajudge.eval.scoring import compute
 from trajudge.eval.scoring.metrics import METRICS, count_cells
-from trajudge.eval.scoring.observations import Observations, one_per_trajectory
+from trajudge.eval.scoring.observations import Observations, ReferenceLabels, one_per_trajectory
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     OVERALL,
@@ -30,7 +30,7 @@ from trajudge.eval.scoring.records import (
 )
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import LabelColumns, refuse_unequal
-from trajudge.eval.store.table import UNKNOWN, VERDICTS
+from trajudge.eval.store.table import UNKNOWN, VERDICTS, JudgmentTable
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.telemetry import features, folds_of, predicted
 from trajudge.stats.intervals import Bools, Floats, Ints, clustered_differences, one_thread
@@ -92,7 +92,7 @@ class Examples:
         return cls(
             keys=[run.key for run in found],
             answers=[(run.answer or "").strip() or _NO_ANSWER for run in found],
-            rows=np.array([features(run) for run in found], dtype=float),
+            rows=np.array(list(map(features, found)), dtype=float),
             labels=np.array([truth[run.key] for run in found], dtype=bool),
             groups=np.array([f"{r.key.benchmark}/{family_of(r.key)}" for r in found], dtype=str),
         )
@@ -224,21 +224,19 @@ def claims_success(run: Trajectory) -> bool:
 
 
 def at_equal_recall(
-    judge: str, observed: Observations, baseline: str, scores: Mapping[TrajectoryKey, float]
+    judge: str, observed: Observations, baseline: str, scores: Floats
 ) -> EqualRecall | None:
-    """Compare on the trajectories that have a score of the baseline's; None where the judge
-    accepts no success, for a recall of 0 is reached by accepting nothing."""
-    keys = list(observed.reference.index)
-    known = [keys[place] in scores for place in observed.index.tolist()]
-    both = observed.at(np.array(known, dtype=bool))
+    """Compare on the trajectories that have a score of the baseline's: ``scores`` (T,) are those of
+    the reference, nan where there is none. None where the judge accepts no success, for a recall
+    of 0 is reached by accepting nothing."""
+    both = observed.at(~np.isnan(scores[observed.index]))
     accepted = both.predictions == 1
     weights = np.ones(len(both)) if both.weights is None else both.weights
     successes = weights * both.labels
     hits = float(successes @ accepted)
     if not hits:
         return None
-    ranked = np.array([scores[keys[place]] for place in both.index.tolist()])
-    shares = accepted_shares(ranked, successes, hits)
+    shares = accepted_shares(scores[both.index], successes, hits)
     columns = np.column_stack([accepted & both.labels, accepted, shares * both.labels, shares])
     counts, squares, sizes = both.sum_by_task(columns, 2)
     interval = clustered_differences(
@@ -284,29 +282,35 @@ def with_baselines(
     success by judge."""
     if not judgments:
         return report
-    # What each baseline ranks the runs by: its score, or its verdict.
-    ranked: dict[str, dict[TrajectoryKey, float]] = {}
-    for each in judgments:
-        verdict = float(bool(each.success or each.process))
-        ranked.setdefault(each.judge, {})[each.key] = (
-            each.score if each.score is not None else verdict
-        )
+    table = JudgmentTable.of(judgments)
     by_agent = any(s.agent != ALL_AGENTS for s in report.scores)
     scored = compute.metric_scores(
-        judgments, labels, rewards={}, missing=report.missing, by_agent=by_agent
+        table, labels, rewards={}, missing=report.missing, by_agent=by_agent
     )
-    recalls = (
-        at_equal_recall(judge, observations, name, scores)
-        for judge, observations in observed.items()
-        for name, scores in ranked.items()
-        if name != ALWAYS_FAIL
-    )
+    names = [name for name in BASELINES if name in table.judges]
+    recalls: list[EqualRecall] = []
+    for judge, observations in observed.items():
+        for name, scores in _ranks(table, observations.reference).items():
+            recall = at_equal_recall(judge, observations, name, scores)
+            recalls += [] if recall is None else [recall]
     return report.model_copy(
-        update={
-            "baselines": tuple(_own_scores(scored, [name for name in BASELINES if name in ranked])),
-            "equal_recall": tuple(recall for recall in recalls if recall),
-        }
+        update={"baselines": tuple(_own_scores(scored, names)), "equal_recall": tuple(recalls)}
     )
+
+
+def _ranks(baselines: JudgmentTable, reference: ReferenceLabels) -> dict[str, Floats]:
+    """Return what each baseline but always-fail ranks the trajectories of the reference by, (T,):
+    its score, or its verdict; nan where it judged none."""
+    place = reference.places(baselines.keys)
+    verdict = (baselines.verdict("success") == 1) | (baselines.verdict("process") == 1)
+    scores = np.where(np.isnan(baselines.score), verdict, baselines.score)
+    ranks = {}
+    for name in baselines.judges:
+        if name != ALWAYS_FAIL:
+            here = baselines.of_judge(name) & (place >= 0)
+            ranks[name] = np.full(len(reference), np.nan)
+            ranks[name][place[here]] = scores[here]
+    return ranks
 
 
 def _own_scores(scores: Sequence[Score], names: Sequence[str]) -> Iterator[Score]:
@@ -328,13 +332,14 @@ def read_runs_of(
     """
     if not specs:
         raise UserError("the trajectories are not named: add --data KIND:PATH")
-    runs = []
+    runs: list[Trajectory] = []
     for spec in specs:
         opened = open_recorded(spec)
         if not is_asked_for:
             _check_size(spec, opened)
-        found = open_source(opened, keys.__contains__, NO_NEEDS)
-        runs += [run for run in found if isinstance(run, Trajectory)]
+        for run in open_source(opened, keys.__contains__, NO_NEEDS):
+            if isinstance(run, Trajectory):
+                runs.append(run)
     return runs
 
 
@@ -456,7 +461,7 @@ def _at_threshold(parted: Parted, known: Truth) -> Iterator[Judgment]:
 
 def _f1(truth: Bools, accepted: Bools) -> float:
     """Compute F1 (n,); 0 without any success."""
-    value = float(METRICS["f1"].value(count_cells(truth, accepted).astype(float)))
+    value = float(METRICS["f1"].value(count_cells(truth, accepted)))
     return 0.0 if np.isnan(value) else value
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from trajudge.annotations.model import LABELS_BY
+from trajudge.eval.page import save_page
 from trajudge.eval.select.rates import (
     DOMINANT,
     RateSums,
@@ -33,8 +33,8 @@ from trajudge.eval.settings import CheckConfig, CheckSettings
 from trajudge.stats.intervals import Bools, Ints, defined, differences_by_cluster, rates_by_cluster
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
-from trajudge.util.files import save_bytes
 from trajudge.util.foreign_table import (
+    TASK_NAMES,
     ForeignTable,
     choose_column,
     holds_scores,
@@ -65,10 +65,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         "judge_score",
     ),
     "name": ("judge_name", "judge", "judge_model", "judge_id", "grader"),
-    "task": (
-        *("task", "task_id", "task_name", "question", "question_id", "goal", "prompt_id"),
-        *("intent", "instruction", "scenario", "problem", "problem_id", "item", "prompt"),
-    ),
+    "task": TASK_NAMES,
     "run": ("run", "run_id", "trajectory", "trajectory_id", "attempt", "sample", "seed", "trial"),
     "agent": ("agent", "agent_id", "model", "policy", "system"),
     "benchmark": ("benchmark", "dataset", "suite", "website", "site", "domain"),
@@ -302,11 +299,11 @@ def _names_judges(cells: Sequence[str], words: Mapping[str, bool]) -> bool:
 def _is_judged(cells: Sequence[str], words: Mapping[str, bool], *, scores: bool) -> bool:
     """Return True for a column most of whose filled cells say yes or no, or with ``scores`` are
     numbers."""
-    filled = [cell for cell in cells if cell]
+    filled = Counter(filter(None, cells))
     if scores and holds_scores(filled):
         return True
-    read = sum(read_verdict(cell, words).verdict is not None for cell in filled)
-    return read > len(filled) / 2
+    read = sum(n for cell, n in filled.items() if read_verdict(cell, words).verdict is not None)
+    return read > filled.total() / 2
 
 
 class _Rows:
@@ -321,7 +318,7 @@ class _Rows:
     ) -> None:
         self._columns, self._words, self._threshold = columns, words, config.threshold
         self._lost: list[str] = []  # what could not be read, in sentences
-        scored = [name for name in columns["judge"] if holds_scores(table.column(name))]
+        scored = [name for name in columns["judge"] if holds_scores(set(table.column(name)))]
         if config.threshold is not None and not scored:
             raise UserError(
                 f"--threshold {config.threshold:g}: {listed(columns['judge'])} holds no scores: "
@@ -371,16 +368,15 @@ class _Rows:
         cells = table.column(name)
         if role == "judge" and name in self._scored:
             return self._read_scores(table, name, cells)
-        if holds_scores(cells):
+        known = {cell: read_verdict(cell, self._words) for cell in set(cells)}
+        if holds_scores(known):
             raise UserError(
                 f"{table.source}: {name!r} holds other numbers than 0 and 1: name the column with "
                 f"the {role} by --columns {role}=COLUMN"
             )
-        readings = [read_verdict(cell, self._words) for cell in cells]
-        reasons = [reading.reason for reading in readings]
-        self._lose(table, name, reasons)
-        known = sum(reading.verdict is not None for reading in readings)
-        if not known:
+        readings = [known[cell] for cell in cells]
+        self._lose(table, name, [reading.reason for reading in readings])
+        if all(reading.verdict is None for reading in known.values()):
             odd = listed([repr(cell) for cell in dict.fromkeys(filter(None, cells))], 4)
             raise UserError(
                 f"{table.source}: no cell of {name!r} says yes or no ({odd or 'all are empty'}): "
@@ -437,8 +433,7 @@ class _Rows:
 
     def rule(self, name: str) -> CheckedJudge:
         """Measure the rule-based column: words, or rewards above 0.5."""
-        cells = self._table.column(name)
-        if holds_scores(cells):
+        if holds_scores(set(self._table.column(name))):
             numbers = self._numbers(self._table, name)
             verdicts = np.array([-1 if n is None else int(n > _REWARDED) for n in numbers])
         else:
@@ -767,14 +762,5 @@ def _page_judges(checked: TableCheck) -> list[dict[str, Any]]:
 def write_page(checked: TableCheck, file: Path) -> None:
     """Write one HTML page, which needs no network; every text is escaped. Raises UserError where it
     cannot be written."""
-    environment = Environment(
-        loader=PackageLoader("trajudge.eval", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("check.html").render(
-        checked=checked, judges=_page_judges(checked), columns=_column_sentence(checked)
-    )
-    save_bytes(file, page.encode())
+    values = {"judges": _page_judges(checked), "columns": _column_sentence(checked)}
+    save_page(file, "check.html", checked=checked, **values)

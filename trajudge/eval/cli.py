@@ -179,7 +179,7 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
         "robustness.settings:RobustConfig",
     ),
     "report": Command(
-        "app.reports.write:report",
+        "app.report:report",
         "write one HTML file: scores, figures, wrong verdicts",
         "app.settings:ReportConfig",
         "writing the report",
@@ -221,23 +221,11 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "rules.settings:BlindConfig",
                 "scoring blind agents",
             ),
-            "trim": Command(
-                "rules.commands:trim",
-                "make traces small, evaluated as before",
-                "rules.settings:TrimConfig",
-                "trimming traces",
-            ),
             "probe": Command(
                 "rules.commands:probe",
                 "record a site's state before or after a run",
                 "rules.settings:ProbeConfig",
                 "recording the state",
-            ),
-            "locators": Command(
-                "rules.commands:locators",
-                "read page checks in stored HTML",
-                "rules.settings:LocatorsConfig",
-                "reading page checks",
             ),
         },
     ),

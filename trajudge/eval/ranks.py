@@ -7,18 +7,18 @@ significant share a rank.
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import orjson
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.annotations.model import Labels
 from trajudge.annotations.published import SUFFIX
+from trajudge.eval.page import save_page
 from trajudge.eval.reporting.sentences import (
     UNDEFINED,
     benchmark_name,
@@ -42,7 +42,6 @@ from trajudge.eval.sources import Source
 from trajudge.eval.store.table import JudgmentTable, concatenate
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Record
-from trajudge.util.files import save_bytes
 from trajudge.util.tables import Table, first_screen, fitted, screen_width
 from trajudge.util.terminal import count_of, listed, one_line
 
@@ -371,14 +370,7 @@ def write_page(
 ) -> None:
     """Write the page, which needs no network; equal tables give equal bytes, every text is
     escaped. Raises UserError where it cannot be written."""
-    environment = Environment(
-        loader=PackageLoader("trajudge.eval", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    filters: dict[str, Callable[..., str]] = {
         "benchmark": benchmark_name,
         "coverage": coverage_text,
         "dollars": cost_text,
@@ -390,7 +382,10 @@ def write_page(
         "precision": lambda row: precision_cell(row.score),
         "rank": _rank,
     }
-    text = environment.get_template("ranks.html").render(
+    save_page(
+        file,
+        "ranks.html",
+        filters,
         tables=tables,
         cells=[{row.judge: row for row in table.rows} for table in tables],
         question="success" if tables[0].label == "success" else "soundness of the process",
@@ -399,4 +394,3 @@ def write_page(
         method=METHOD,
         cost_note=COST_NOTE,
     )
-    save_bytes(file, text.encode())

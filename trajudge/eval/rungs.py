@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from trajudge.trajectories.truncate import TruncationLevel
@@ -25,10 +25,21 @@ class PromptCall(Protocol):
     def finish(self) -> str: ...
 
 
-def furthest_rung(calls: Iterable[PromptCall]) -> int:
-    """Find the index in RUNGS of the most shortened prompt that was not too long; 0 for no call."""
-    furthest = 0
-    for call in calls:
-        if call.rung != WHOLE and call.finish != "context_overflow":
-            furthest = max(furthest, _PLACES.get(call.rung, _OTHER))
-    return furthest
+class Prompted(Protocol):
+    """A Judgment, or its fields as they stand in a file."""
+
+    @property
+    def calls(self) -> Sequence[PromptCall]: ...
+
+
+def furthest_rungs(judgments: Iterable[Prompted]) -> list[int]:
+    """Find the index in RUNGS of every judgment's most shortened prompt that was not too long; 0
+    for no call."""
+    rungs = []
+    for judgment in judgments:
+        furthest = 0
+        for call in judgment.calls:
+            if call.rung != WHOLE and call.finish != "context_overflow":
+                furthest = max(furthest, _PLACES.get(call.rung, _OTHER))
+        rungs.append(furthest)
+    return rungs

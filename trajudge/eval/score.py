@@ -44,12 +44,10 @@ from trajudge.eval.reporting.tables import (
     tables,
     with_notes,
 )
-from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.scoring.compute import metric_scores, score
-from trajudge.eval.scoring.observations import (
-    included,
-    without_training,
-)
+from trajudge.eval.scoring.estimates import with_estimated_rates
+from trajudge.eval.scoring.notes import included, mixed_versions
+from trajudge.eval.scoring.observations import without_training
 from trajudge.eval.scoring.records import LabelName, Missing, Score, ScoreReport
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import (
@@ -209,6 +207,9 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
             scores = about_process(scores)
             held_out = without_training(source.judgments, source.training)
             update["faults"] = tuple(fault_scores(held_out, source.labels))
+        else:
+            read = source.judgments, source.labels, source.training
+            scores = with_estimated_rates(scores, *read)
     if config.task_id != "goal":
         by_goal = [*goal_notes(scores.scores, source.goals, scores_by_goal)]
     update["remarks"] = (

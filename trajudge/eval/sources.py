@@ -15,24 +15,23 @@ from pydantic import ValidationError
 
 from trajudge.annotations import KINDS, Labels, store
 from trajudge.annotations.model import SampleFrame
-from trajudge.eval.scoring.compute import by_judge, repeated_note
+from trajudge.eval.scoring.notes import repeated_note
 from trajudge.eval.scoring.observations import (
     Observations,
-    Predictions,
     ReferenceLabels,
+    predictions_by_judge,
     trained_on,
     without_training,
 )
 from trajudge.eval.scoring.records import LabelName, Missing, UnattributedCost, UnfinishedRun
 from trajudge.eval.scoring.usage import paid_in_all, unattributed_cost
 from trajudge.eval.store.inputs import recorded_data
-from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.labels import LabelColumns
 from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.store.run_folder import (
     CALLS,
     JUDGMENTS,
     LABELS,
-    MANIFEST,
     read_labels,
     read_manifest,
     read_rewards,
@@ -55,7 +54,7 @@ from trajudge.judges.models import guesses, recorded_windows
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.files import refuse_repeated
-from trajudge.util.foreign_table import read_rows
+from trajudge.util.foreign_table import TASK_NAMES, choose_column, read_rows
 from trajudge.util.terminal import listed
 from trajudge.util.validation import first_error
 
@@ -124,14 +123,9 @@ def observed_verdicts(
 ) -> dict[str, Observations]:
     """Observe each judge's verdicts, judges by name; what one was trained on is left out."""
     judgments = without_training(source.judgments, source.training)
-    labels, rewards = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
-    reference = ReferenceLabels.of(judgments.keys, labels, rewards)
-    return {
-        judge: Predictions.of(judgments.at(mine), reference, reference.judged[mine]).observe(
-            question, missing
-        )
-        for judge, mine in by_judge(judgments)
-    }
+    reference = ReferenceLabels.of(judgments.keys, source.labels, source.rewards)
+    judges = predictions_by_judge(judgments, reference, {})
+    return {judge.judge: judge.observe(question, missing) for judge in judges}
 
 
 _ROW = (
@@ -142,13 +136,16 @@ _ROW = (
 
 def read_table(table: Any) -> Source:
     """Read a table of judgments: a file or frame with the columns of ``Run.to_frame()``, or a
-    ``judgments.jsonl``; other columns are ignored, and ``status`` is ok where it has none.
+    ``judgments.jsonl``; the task may have any of the names that ``trajudge check`` knows
+    (``TASK_NAMES``), other columns are ignored, and ``status`` is ok where it has none.
 
     Raises UserError for a table without benchmark, agent, task_id, judge and success, and for a
     cell that is no value of its column.
     """
     rows = read_rows(table)
     names = {name.removeprefix("key."): name for name in rows.columns}
+    if "task_id" not in names and (task := choose_column(rows, TASK_NAMES)):
+        names["task_id"] = task
     if missing := [
         n for n in ("benchmark", "agent", "task_id", "judge", "success") if n not in names
     ]:
@@ -193,8 +190,6 @@ def read_run(folder: Path) -> Source:
     neither."""
     if folder.is_file():
         return read_table(folder)
-    if not (folder / MANIFEST).is_file():
-        raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     manifest = read_manifest(folder)
     judgments, repeated = read_last_judgments(folder)
     judges = judgments.judges
@@ -240,7 +235,7 @@ def read_runs(folders: Sequence[Path]) -> list[Source]:
     """Read the folders of runs. Raises UserError for one that is none, or is given twice: its judge
     would be compared with itself."""
     refuse_repeated(folders)
-    return [read_run(folder) for folder in folders]
+    return list(map(read_run, folders))
 
 
 def read_last_judgments(folder: Path) -> tuple[JudgmentTable, list[str]]:

@@ -30,7 +30,6 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
-from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.manifest import code_version
 from trajudge.eval.store.run_folder import judgment_line
 from trajudge.eval.store.table import JudgmentTable
@@ -117,12 +116,12 @@ def _percent(score: Score | None, rate: str) -> float | None:
 def _results(verdicts: Sequence[Judgment], labels: Labels, missing: Missing) -> dict[str, Any]:
     """Benchmark -> agent -> category -> the labels and verdicts (-1: missing), in order of keys."""
     found: dict[str, Any] = {}
-    columns = JudgmentTable.of(verdicts)
-    known = LabelColumns.of(labels), RewardColumns.of({})
-    predicted = Predictions.of(columns, ReferenceLabels.of(columns.keys, *known))
+    table = JudgmentTable.of(verdicts)
+    reference = ReferenceLabels.of(table.keys, labels, {})
+    predicted = Predictions.of(verdicts[0].judge, table, reference)
     asked = {label: predicted.observe(label, missing) for label in predicted.labels()}
-    for group in groups(predicted.reference):
-        members = group.members(predicted.reference)
+    for group in groups(reference):
+        members = group.members(reference)
         cells = {}
         for label, seen in asked.items():
             here = seen.at(members[seen.index] & (seen.answered | (missing != "exclude")))

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
 
 from trajudge.eval import audit as auditing
 from trajudge.eval.accept import accept as acceptance
-from trajudge.eval.accept.accept import (
-    AcceptanceFilter,
-    accepted_share,
-    rejected_table,
-    written_to,
-)
+from trajudge.eval.accept.accept import Acceptance
 from trajudge.eval.accept.settings import AcceptConfig
 from trajudge.eval.audit import Audit, sentences, summary, tables
 from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select import decide
-from trajudge.eval.select.decision import CandidateResult, Decision
+from trajudge.eval.select import decision as selection
+from trajudge.eval.select.decision import CandidateResult
 from trajudge.eval.select.settings import SelectConfig
 from trajudge.eval.select.text import text
 from trajudge.eval.settings import AuditConfig
 from trajudge.face.calls import check_keywords, one_or_several
 from trajudge.face.results import Run, folded_html, screen_html, tables_html
 from trajudge.util.settings import make
-from trajudge.util.tables import Table, first_screen
+from trajudge.util.tables import Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -36,42 +34,34 @@ Runs = Run | str | Path | Iterable[Run | str | Path]
 """Judgments, or the folders of their runs; one or several."""
 
 
-class SelectionResult(NamedTuple):
-    """A decision and the folder that it was written to."""
+class Decision(selection.Decision):
+    """A decision; ``folder`` is where it was written to, None for one that was read."""
 
-    decision: Decision
-    folder: Path
+    folder: Path | None = Field(default=None, exclude=True)
 
     @property
-    def chosen(self) -> CandidateResult | None:
+    def best(self) -> CandidateResult | None:
         """The judge and threshold to filter with; None: no candidate qualifies."""
-        place = self.decision.chosen
-        return None if place is None else self.decision.findings[place]
+        return None if self.chosen is None else self.findings[self.chosen]
 
     def to_frame(self) -> DataFrame:
         """Return a row per candidate: the verdict on it, its rates with their limits, its yield."""
-        return _frame(self.decision.findings)
+        return _frame(self.findings)
 
     def __str__(self) -> str:
         """Return the decision in words, as ``decision.txt`` has it."""
-        return text(self.decision)
+        return text(self)
 
     def __repr__(self) -> str:
-        chosen = "no candidate qualifies" if self.chosen is None else self.chosen.name
-        return f"<SelectionResult: {chosen}, in {self.folder}; print() shows it>"
+        chosen = "no candidate qualifies" if self.best is None else self.best.name
+        return f"<Decision: {chosen}, in {self.folder}; print() shows it>"
 
     def _repr_html_(self) -> str:
         return screen_html(str(self))
 
 
-class AcceptanceResult(NamedTuple):
-    """How many trajectories ended how, and what the user should know; the accepted ones are in
-    ``accepted.jsonl`` of ``folder``."""
-
-    choice: AcceptanceFilter
-    counts: dict[str, int]
-    warnings: tuple[str, ...]
-    folder: Path
+class AcceptanceResult(Acceptance):
+    """How many trajectories ended how, and what the user should know."""
 
     def to_frame(self) -> DataFrame:
         """Return a row per ending, with the number of its trajectories."""
@@ -81,13 +71,10 @@ class AcceptanceResult(NamedTuple):
 
     def __str__(self) -> str:
         """Return the screen of ``trajudge accept``: how many, why not the others, warnings."""
-        finding, tables = accepted_share(self.choice, self.counts), rejected_table(self.counts)
-        rest = written_to(self.folder)
-        shown = first_screen([finding], tables, (), self.warnings, rest=rest, more=".warnings")
-        return shown.rstrip("\n")
+        return self.screen(more=".warnings").rstrip("\n")
 
     def __repr__(self) -> str:
-        return f"<AcceptanceResult: {accepted_share(self.choice, self.counts)}; print() shows it>"
+        return f"<AcceptanceResult: {self.finding}; print() shows it>"
 
     def _repr_html_(self) -> str:
         rows = [(ending, str(n)) for ending, n in self.counts.items()]
@@ -123,7 +110,7 @@ def select(
     annotations: str | None = None,
     out: str | Path | None = None,
     **settings: Any,
-) -> SelectionResult:
+) -> Decision:
     """Choose the judge and threshold that filter trajectories, and write the decision.
 
     The candidates are fixed in a file before any label is read. ``out`` is the decision's folder
@@ -134,12 +121,13 @@ def select(
     """
     check_keywords("select", settings)
     given = {"runs": _folders("select", runs), "annotations": annotations, "out": out}
-    return SelectionResult(*decide.select(make(SelectConfig, {**settings, **given})))
+    found, folder = decide.select(make(SelectConfig, {**settings, **given}))
+    return Decision.model_construct(**dict(found), folder=folder)
 
 
 def accept(
     runs: Runs,
-    decision: SelectionResult | str | Path | None = None,
+    decision: Decision | str | Path | None = None,
     *,
     judge: str | None = None,
     threshold: float | None = None,
@@ -156,14 +144,12 @@ def accept(
     check_keywords("accept", settings)
     given = {
         "run": _folders("accept", runs),
-        "decision": decision.folder if isinstance(decision, SelectionResult) else decision,
+        "decision": decision.folder if isinstance(decision, Decision) else decision,
         "judge": judge,
         "threshold": threshold,
         "out": out,
     }
-    config = make(AcceptConfig, {**settings, **given})
-    found = acceptance.accept(config)
-    return AcceptanceResult(found.choice, found.counts, tuple(found.warnings), config.out)
+    return AcceptanceResult(**vars(acceptance.accept(make(AcceptConfig, {**settings, **given}))))
 
 
 def audit(runs: Runs, *, annotations: str | None = None, **settings: Any) -> RuleAudit:

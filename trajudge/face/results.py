@@ -21,7 +21,7 @@ from trajudge.eval.reporting.summary import summary, summary_parts
 from trajudge.eval.reporting.tables import comparison_screen, comparison_tables, tables
 from trajudge.eval.score import score_source
 from trajudge.eval.scoring import records
-from trajudge.eval.scoring.comparison import mixed_versions
+from trajudge.eval.scoring.notes import mixed_versions
 from trajudge.eval.settings import ScoreConfig, Split
 from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.eval.store.table import JudgmentTable

@@ -20,6 +20,7 @@ from urllib.parse import urldefrag
 import numpy as np
 from pydantic import Field, ValidationError, field_validator
 
+from trajudge.judges.answers import with_field
 from trajudge.judges.judging import REPAIR, CallArgs, ChangedClient
 from trajudge.judges.model import Judge, Message, Model, Part, Reply, Text, Verdict
 from trajudge.judges.replies import ReplyParseError, check_reply, gather_bounded
@@ -325,8 +326,11 @@ class CanaryJudge(DefendedJudge):
     def _asked(self, call_args: CallArgs) -> CallArgs:
         word, planted = self._words(call_args.messages)
         text = _notices().render("canary", word=word, planted=planted)
-        assume = call_args.assume and f"{call_args.assume}\nCheck: {word}"
-        return call_args._replace(messages=before_material(call_args.messages, text), assume=assume)
+        return call_args._replace(
+            messages=before_material(call_args.messages, text),
+            assume=call_args.assume and f"{call_args.assume}\nCheck: {word}",
+            parameters=with_field(call_args.parameters, "check"),
+        )
 
     def _checked(self, call_args: CallArgs, reply: Reply) -> Reply:
         """Return the reply without its word. ``call_args`` are the judge's own."""

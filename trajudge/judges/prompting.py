@@ -360,6 +360,7 @@ async def ask_about_steps(
     images: ImageLimits | None = None,
     stage: str = "verdict",
     assume: str = "",
+    **parameters: JsonValue,
 ) -> Reply:
     """Ask with a prompt that lists the steps of a run and shows no tree, and return the reply."""
     truncator = PromptTruncator(trajectory, Representation.NONE)
@@ -370,7 +371,7 @@ async def ask_about_steps(
         return view and TruncatedPrompt(view.rung.label, messages(view))
 
     return await ask_with_truncation(
-        ask, make, limit=limit, images=images, stage=stage, assume=assume
+        ask, make, limit=limit, images=images, stage=stage, assume=assume, **parameters
     )
 
 
@@ -386,6 +387,7 @@ async def ask_about_pictures(
     images: ImageLimits,
     text_tokens: Sequence[int] = (),
     detail: Detail | None = None,
+    **parameters: JsonValue,
 ) -> Reply:
     """Ask about the steps of a run and some of its screenshots, and return the reply.
 
@@ -409,7 +411,7 @@ async def ask_about_pictures(
         rung = view.rung.label if len(kept) == len(best) else "fewer"
         return TruncatedPrompt(rung, messages(view, sources, pictures))
 
-    return await ask_with_truncation(ask, make, limit=limit, images=images)
+    return await ask_with_truncation(ask, make, limit=limit, images=images, **parameters)
 
 
 def cut_or_full(recorded: str | None, shown: str | None) -> str:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -304,6 +304,9 @@ _OTHER_NUMBER = re.compile(r"[\W_]*(?:(?:or|to|and)\b[\W_]*)?[\d%]", re.IGNORECA
 _SCALE = re.compile(r"(?:out of|scale)\D{0,20}(?:\d{1,3}\s*(?:-|–|to)\s*)?(\d{1,3})", re.IGNORECASE)
 
 
+_NO_STATUS = "the reply's line  Status:  says neither success nor failure"
+
+
 class Grade(NamedTuple):
     """A number on a judge's scale, and the reasoning before it."""
 
@@ -323,9 +326,17 @@ def parse_status_line(text: str) -> Verdict:
     success = _agreed(
         lines.values,
         contradiction="the reply gives two contradicting statuses, or one that cannot be read",
-        unreadable="the reply's line  Status:  says neither success nor failure",
+        unreadable=_NO_STATUS,
     )
     return Verdict(success=success, reasoning=lines.reasoning)
+
+
+def status_of(word: str) -> bool:
+    """Return the verdict in a word or two. Raises ParseFailure if it is neither."""
+    success = _status(word, True)
+    if success is None:
+        raise ParseFailure(_NO_STATUS)
+    return success
 
 
 def parse_grade_line(text: str, name: str, low: float, high: float) -> Grade:
@@ -645,9 +656,11 @@ def _string(kind: str, content: str) -> str:
 
 
 class ReplyFields(BaseModel):
-    """Fields of a reply: of exactly these types, whatever else it holds."""
+    """Fields of a reply: of exactly these types, whatever else it holds. ``order`` is that in which
+    they are asked for, where it is not that of the class."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    order: ClassVar[tuple[str, ...]] = ()
 
 
 # Text, or whatever stands in its place.
@@ -697,17 +710,3 @@ def flag(fields: Mapping[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise ParseFailure(f"the reply says {name} = {str(value)[:40]}, neither true nor false")
     return value
-
-
-def answer_schema(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Build ``response_format`` for an object of exactly these properties, in this order."""
-    schema = {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": name, "strict": True, "schema": schema},
-    }

@@ -17,8 +17,15 @@ from trajudge.judges.fidelity import FidelityItem, fidelity_items, read_fidelity
 from trajudge.judges.judging import FAILURES, BaseClient, CallArgs
 from trajudge.judges.methods.simplified import PROMPT_VARIABLES
 from trajudge.judges.model import Judge, Message, Picture, Reply
-from trajudge.judges.options import read_options
-from trajudge.judges.registry import DOOR, JUDGES, JudgeEntry, find_judge, make_judge, needs_of
+from trajudge.judges.registry import (
+    DOOR,
+    JUDGES,
+    JudgeEntry,
+    find_judge,
+    make_judge,
+    needs_of,
+    read_options,
+)
 from trajudge.judges.settings import FidelityConfig, ListConfig, ShowConfig
 from trajudge.prompts.render import Card, load_prompt
 from trajudge.trajectories.loaders import open_source

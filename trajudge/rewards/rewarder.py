@@ -14,10 +14,9 @@ from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.judges.registry import find_judge
-from trajudge.rewards.function import RewardFunction, reward_function
-from trajudge.rewards.reward import Reward
+from trajudge.rewards.reward import Reward, RewardFunction, reward_function
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.watch.watched import RewardWatch, run_name
+from trajudge.rewards.watch import RewardWatch, run_name
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.errors import UserError

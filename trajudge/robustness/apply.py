@@ -1,14 +1,26 @@
-"""Carry out a perturbation: pure, the same bytes for the same source, seed and version."""
+"""Carry out a perturbation, and check what it did.
+
+``apply`` is pure: the same bytes for the same source, seed and version. What was changed is
+found by comparing field by field (``edits_between``), so that no perturbation can leave anything
+out, and ``problems`` tells whether it did what it declares and nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from hashlib import sha256
+from typing import Literal
 
 from numpy.random import PCG64, Generator
+from pydantic_core import to_json
 
-from trajudge.robustness.edits import edits_between
 from trajudge.robustness.model import (
+    STEP_CHANNELS,
+    Channel,
+    Edit,
     Facts,
     LabelQuestion,
     Need,
@@ -19,8 +31,109 @@ from trajudge.robustness.model import (
     Subject,
     combined,
 )
-from trajudge.trajectories.model import Step, Trajectory
-from trajudge.util.errors import UserError
+from trajudge.robustness.transforms import resolves, unparsable
+from trajudge.trajectories.images import check_picture
+from trajudge.trajectories.model import ImageRef, Step, Trajectory
+from trajudge.util.errors import ImageUnreadable, UserError
+
+# What differs between two trajectories.
+
+STEP = "step"
+# The channel that each field of a trajectory belongs to.
+CHANNELS: dict[str, frozenset[Channel]] = {
+    "key": frozenset({Channel.METADATA}),
+    "raw_task_id": frozenset({Channel.METADATA}),
+    "goal": frozenset({Channel.GOAL}),
+    "goal_images": frozenset({Channel.GOAL}),
+    "answer": frozenset({Channel.ANSWER}),
+    "official_reward": frozenset({Channel.METADATA}),
+    "terminated": frozenset({Channel.METADATA}),
+    "truncated": frozenset({Channel.METADATA}),
+    "telemetry": frozenset({Channel.METADATA}),
+    "metadata": frozenset({Channel.METADATA}),
+    "url": frozenset({Channel.URL}),
+    "axtree": frozenset({Channel.AXTREE}),
+    "axtree_pruned": frozenset({Channel.AXTREE}),
+    "screenshot": frozenset({Channel.SCREENSHOT}),
+    "page_error": frozenset({Channel.ERROR}),
+    "reasoning": frozenset({Channel.REASONING}),
+    "action": frozenset({Channel.ACTION}),
+    STEP: STEP_CHANNELS,
+}
+_WHOLE = (
+    *("key", "raw_task_id", "goal", "goal_images", "answer", "official_reward"),
+    *("terminated", "truncated", "telemetry", "metadata"),
+)
+_SEEN = ("url", "axtree", "axtree_pruned", "screenshot", "page_error")
+_DONE = ("reasoning", "action")
+
+
+def edits_between(before: Trajectory, after: Trajectory) -> tuple[Edit, ...]:
+    """List every field that differs. Steps that were added, removed or moved are edits of whole
+    steps (``STEP``); the others are compared field by field."""
+    whole = (
+        _edit(None, name, getattr(before, name), getattr(after, name))
+        for name in _WHOLE
+        if getattr(before, name) != getattr(after, name)
+    )
+    return (*whole, *_step_edits(before.steps, after.steps))
+
+
+def _step_edits(before: Sequence[Step], after: Sequence[Step]) -> Iterator[Edit]:
+    if len(before) == len(after):
+        yield from _each(before, after)
+        return
+    old, new = [_digest(step) for step in before], [_digest(step) for step in after]
+    for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "replace" and j - i == m - k:
+            yield from _each(before[i:j], after[k:m])
+        elif tag != "equal":
+            yield from (_edit(n, STEP, before[n], None) for n in range(i, j))
+            yield from (_edit(n, STEP, None, after[n]) for n in range(k, m))
+
+
+def _each(before: Sequence[Step], after: Sequence[Step]) -> Iterator[Edit]:
+    """Compare steps one with one; most are the source's own."""
+    for old, new in zip(before, after, strict=True):
+        if old is new:
+            continue
+        pairs = [(name, getattr(old, name), getattr(new, name)) for name in _DONE]
+        seen, shown = old.observation, new.observation
+        pairs += [(name, getattr(seen, name), getattr(shown, name)) for name in _SEEN]
+        yield from (_edit(new.index, name, a, b) for name, a, b in pairs if a != b)
+
+
+def _edit(step: int | None, field: str, before: object, after: object) -> Edit:
+    kind: Literal["changed", "added", "removed"] = (
+        "added" if before is None else "removed" if after is None else "changed"
+    )
+    return Edit(
+        step=step,
+        field=field,
+        kind=kind,
+        before_sha256=_digest(before),
+        after_sha256=_digest(after),
+    )
+
+
+def _digest(value: object) -> str:
+    """Hash a field: text as it is, an image's file, a step without its number."""
+    if isinstance(value, ImageRef):
+        return value.sha256 or sha256(value.data or str(value.path).encode()).hexdigest()
+    if isinstance(value, Step):
+        seen = value.observation
+        texts = [getattr(seen, name) for name in _SEEN if name != "screenshot"]
+        picture = _digest(seen.screenshot) if seen.screenshot else None
+        value = [*texts, picture, value.reasoning, value.action]
+    if isinstance(value, tuple):
+        value = [_digest(one) for one in value]
+    encoded = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
+    if value is not None and not isinstance(value, str):
+        encoded = to_json(value)
+    return sha256(encoded).hexdigest()
+
+
+# Carrying it out.
 
 NO_FACTS = Facts()
 
@@ -157,3 +270,122 @@ _LACKS: Mapping[Need, str] = {
     Need.TRUTH_FALSE: "the run is not known to have failed",
     Need.TRUTH_TRUE: "the run is not known to have succeeded",
 }
+
+
+# Checking it.
+
+# The ids of elements, in trees and as what an action acts on: a number that tells no answer.
+_IDS = re.compile(r"(?<![^\t\n ])\[\w+\] ")
+_TARGET = re.compile(r"^(?!send_msg_to_user|answer|report_infeasible|goto)\w+\(['\"]\w+['\"]")
+
+_Part = tuple[str, re.Pattern[str] | None]
+
+
+def problems(
+    perturbation: Perturbation, source: Trajectory, perturbed: Perturbed, facts: Facts | None = None
+) -> list[str]:
+    """List what is wrong with a perturbed trajectory, a sentence each; none: it is valid."""
+    made = perturbed.trajectory
+    return [
+        *_undeclared(perturbation, source, perturbed),
+        *_broken_trees(source, made),
+        *_lost_targets(source, made, facts),
+        *_broken_pictures(source, made),
+        *(() if perturbation.states_answer or facts is None else _leaks(source, made, facts)),
+    ]
+
+
+def _undeclared(
+    perturbation: Perturbation, source: Trajectory, perturbed: Perturbed
+) -> Iterator[str]:
+    edits = edits_between(source, perturbed.trajectory)
+    if edits != perturbed.edits:
+        yield "its list of edits is not what differs"
+    for edit in edits:
+        if missing := CHANNELS[edit.field] - perturbation.channels:
+            yield f"{edit.field} of step {edit.step} changed: {min(missing)} is not declared"
+    declared = perturbation.channels - {Channel.PROMPT}
+    if declared and not edits:
+        yield "it declares a change and there is none"
+
+
+def _broken_trees(source: Trajectory, made: Trajectory) -> Iterator[str]:
+    """Find what a change broke: trees of the source are as they were."""
+    before = {tree for _, tree in _trees(source)}
+    broken = [(place, unparsable(tree)) for place, tree in _trees(made) if tree not in before]
+    if any(wrong for _, wrong in broken) and not any(map(unparsable, before)):
+        yield from (
+            f"step {place}: the tree does not parse at {wrong[0][:60]!r}"
+            for place, wrong in broken
+            if wrong
+        )
+
+
+def _trees(trajectory: Trajectory) -> Iterator[tuple[int, str]]:
+    for step in trajectory.steps:
+        page = step.observation
+        yield from ((step.index, tree) for tree in (page.axtree, page.axtree_pruned) if tree)
+
+
+def _lost_targets(source: Trajectory, made: Trajectory, facts: Facts | None) -> Iterator[str]:
+    """Find actions on what is not on the page, beyond those that the agents did themselves."""
+    known = (*facts.siblings, *facts.again.values()) if facts else ()
+    others = [one.trajectory for one in known]
+    runs = [source, *(other for other in others if made.steps == other.steps)]
+    missed = [step for step in made.steps if not _resolves(step)]
+    if len(missed) > max(sum(not _resolves(step) for step in run.steps) for run in runs):
+        step = missed[-1]
+        yield f"step {step.index}: {step.action!r} acts on what is not on the page"
+
+
+def _resolves(step: Step) -> bool:
+    return resolves(step, step.observation.axtree or step.observation.axtree_pruned)
+
+
+def _broken_pictures(source: Trajectory, made: Trajectory) -> Iterator[str]:
+    known = {id(step.observation.screenshot) for step in source.steps}
+    for step in made.steps:
+        ref = step.observation.screenshot
+        if ref is None or id(ref) in known:
+            continue
+        try:
+            check_picture(ref)
+        except ImageUnreadable as error:
+            yield f"step {step.index}: {error}"
+
+
+def _leaks(source: Trajectory, made: Trajectory, facts: Facts) -> Iterator[str]:
+    """Find a right answer in a text that did not hold it."""
+    answers = {value for one in facts.answers for value in one.expected if value}
+    before, after = _written(source), _written(made)
+    # Most texts of a variant are its source's: only an answer in the others can be one more, or
+    # one that runs over the lines between two texts.
+    new = _joined(Counter(after) - Counter(before)) if answers else ""
+    for answer in answers:
+        if ("\n" in answer or answer in new) and _joined(after).count(answer) > (
+            _joined(before).count(answer) * _copies(source, made)
+        ):
+            yield f"it states the expected answer {answer!r}"
+
+
+def _copies(source: Trajectory, made: Trajectory) -> int:
+    """Return how often a page may come again where steps were added."""
+    return 1 if len(made.steps) <= len(source.steps) else 1 + len(made.steps) - len(source.steps)
+
+
+def _written(trajectory: Trajectory) -> list[_Part]:
+    """List the texts of a run, each with what of it tells no answer."""
+    texts: list[tuple[str | None, re.Pattern[str] | None]] = [
+        (trajectory.goal, None),
+        (trajectory.answer, None),
+    ]
+    for step in trajectory.steps:
+        page = step.observation
+        texts += [(page.url, None), (page.axtree, _IDS), (page.page_error, None)]
+        texts += [(step.reasoning, None), (step.action, _TARGET)]
+    return [(text, hidden) for text, hidden in texts if text]
+
+
+def _joined(texts: Iterable[_Part]) -> str:
+    shown = (hidden.sub("", text) if hidden else text for text, hidden in texts)
+    return "\n".join(text for text in shown if text)

@@ -1,4 +1,5 @@
-"""Judges asked about changed runs, in the same engine as any run: cache, limits, budget, resume."""
+"""Judges asked about changed runs, in the same engine as any run (cache, limits, budget, resume):
+as they are, behind defences, and asked otherwise about the runs as they were."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trajudge.eval.runs.execution import RunsFailed, run_until_interrupted
 from trajudge.eval.runs.jobs import run_interruptible, terminate_as_interrupt
@@ -15,18 +16,159 @@ from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
 from trajudge.eval.store.run_folder import dollars_in_all
+from trajudge.judges.defences import DEFENCES
 from trajudge.judges.engine.budget import BudgetSpent
-from trajudge.robustness.adaptive.running import attacked_adaptively
-from trajudge.robustness.asking.requests import asked_requests
-from trajudge.robustness.defences.variants import defended_requests
-from trajudge.robustness.measures.adaptive import AdaptiveSuccess
-from trajudge.robustness.measures.report import read_variants
+from trajudge.judges.registry import find_judge, unfit
+from trajudge.robustness.adaptive import AdaptiveSuccess, attacked_adaptively
+from trajudge.robustness.model import Asking, Perturbation
+from trajudge.robustness.perturb import (
+    VariantLine,
+    expanded,
+    limited,
+    read_variants,
+    recorded_again,
+    suite,
+)
 from trajudge.robustness.settings import RobustConfig
-from trajudge.robustness.sources import Subjects, subjects
-from trajudge.robustness.suite import expanded, limited, recorded_again, suite
+from trajudge.robustness.subjects import Subjects, subjects
 from trajudge.util.commands import INTERRUPTED, OK
-from trajudge.util.errors import UserError
+from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.terminal import one_line, progress_bar
+
+# Asked otherwise about the runs as they are.
+
+
+def asked_requests(
+    request: RunRequest,
+    perturbations: Sequence[Perturbation],
+    variants: Sequence[VariantLine],
+    named: Sequence[str] = (),
+) -> Iterator[RunRequest]:
+    """Yield for each perturbation that changes how a judge is asked the request of the judges that
+    can be asked so, on the sources of ``variants`` alone. Raises UserError where one that is
+    ``named`` is for none of them."""
+    agents = tuple(sorted({one.of.agent for one in variants}))
+    data = request.data.model_copy(update={"agent": agents})
+    for one in perturbations:
+        if one.asking is None:
+            continue
+        if one.asking.dated:  # measured on the runs of both names, where both are asked for
+            if one.name in named and len(request.models) < 2:
+                raise UserError(
+                    f"--perturbation {one.name}: compares two names of a model: name both, as in "
+                    "--model gpt-4o --model gpt-4o-2024-08-06"
+                )
+            continue
+        judges = tuple(name for name in request.judges if _can(name, one.asking, request))
+        if judges:
+            yield _asked_so(request.model_copy(update={"data": data}), judges, one.asking)
+        elif one.name in named:
+            raise UserError(
+                f"--perturbation {one.name}: {_why_not(one.asking)}: leave it out, or name another "
+                "--judge"
+            )
+
+
+def _can(name: str, asking: Asking, request: RunRequest) -> bool:
+    """Say whether a judge has the options, with other values, or asks a model."""
+    entry = find_judge(name)
+    if not asking.options:
+        return entry.needs_model or entry.composed
+    takes = entry.options_class.model_fields
+    given: Mapping[str, Any] = request.judge.options
+    if request.judge.success_last:
+        given = {**given, "success": "last"}
+    return all(
+        option in takes and value != given.get(option, takes[option].default)
+        for option, value in asking.options.items()
+    )
+
+
+def _why_not(asking: Asking) -> str:
+    if asking.options:
+        wanted = ", ".join(f"{option}={value}" for option, value in asking.options.items())
+        return f"no judge takes {wanted}, or each is asked so already"
+    return "no judge asks a model"
+
+
+def _asked_so(request: RunRequest, judges: tuple[str, ...], asking: Asking) -> RunRequest:
+    options = {**request.judge.options, **asking.options}
+    update: dict[str, Any] = {
+        "judges": judges,
+        "judge": request.judge.model_copy(update={"judge": judges[0], "options": options}),
+    }
+    if asking.temperature is not None:
+        update["calls"] = request.calls.model_copy(update={"temperature": asking.temperature})
+    if asking.samples > 1:
+        update["run"] = request.run.model_copy(update={"samples": asking.samples})
+    return request.model_copy(update=update)
+
+
+# Behind defences.
+
+EACH = "each"
+# What a name without a value stands for.
+_DEFAULTS = {
+    **dict.fromkeys(("hide", "two_pass"), "answer,reasoning"),
+    **dict.fromkeys(("datamark", "sandwich"), "true"),
+    **dict.fromkeys(("nonce", "canary"), "0"),
+    "cross_modal": "abstain",
+}
+
+
+def read_defences(words: Sequence[str]) -> list[Mapping[str, str]]:
+    """Read what ``--defence`` names, each once: ``NAME[=VALUE]``, several that go together with
+    ``+``, or ``each`` for every one alone. Raises UserError."""
+    made: list[Mapping[str, str]] = []
+    for word in words:
+        variants = [{n: _DEFAULTS[n]} for n in DEFENCES] if word == EACH else [_defences(word)]
+        made += [one for one in variants if one not in made]
+    return made
+
+
+def _defences(word: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in word.split("+"):
+        written, equals, value = part.partition("=")
+        name = written.replace("-", "_")
+        if name not in DEFENCES:
+            close = did_you_mean(name, DEFENCES)
+            raise UserError(
+                f"--defence {word}: {written!r} is no defence{close or ';'} there are "
+                f"{', '.join(DEFENCES)}, and {EACH} for every one alone"
+            )
+        if name in found:
+            raise UserError(f"--defence {word}: names {written} twice")
+        found[name] = value if equals else _DEFAULTS[name]
+    return found
+
+
+def defended_requests(request: RunRequest, words: Sequence[str]) -> Iterator[RunRequest]:
+    """Yield the request, then the same for each variant, with the judges that can have it. Raises
+    UserError where none can."""
+    yield request
+    for options in read_defences(words):
+        reasons = {name: list(_reasons(name, options)) for name in request.judges}
+        judges = tuple(name for name, why in reasons.items() if not why)
+        if not judges:
+            name, (why, *_) = next(iter(reasons.items()))
+            raise UserError(
+                f"--defence {'+'.join(options)}: judge {name} {why}: leave it out, or name a judge "
+                "that can have it"
+            )
+        judge = request.judge.model_copy(
+            update={"judge": judges[0], "options": {**request.judge.options, **options}}
+        )
+        yield request.model_copy(update={"judges": judges, "judge": judge})
+
+
+def _reasons(name: str, options: Mapping[str, str]) -> Iterator[str]:
+    """Yield why a judge cannot have these defences."""
+    entry = find_judge(name)
+    yield from filter(None, (unfit(entry, defence) for defence in options))
+
+
+# Planned and carried out.
 
 NO_SUBJECTS = Subjects((), {})
 

@@ -125,6 +125,11 @@ class Sibling(Record):
     repetition: bool | None = None
     answers: tuple[AnswerOutcome, ...] = ()
 
+    @property
+    def answers_wrongly(self) -> bool:
+        """Whether it offers an answer, and the wrong one."""
+        return any(one.right is False and one.found for one in self.answers)
+
 
 class Facts(Record):
     """What is known of a trajectory's truth.
@@ -198,7 +203,8 @@ class Perturbation(Record):
     and place that an attack is compared with. ``stackable``: may be composed with one that shares
     a channel. ``grade``: the record was edited, or the payload stood on the page when the run was
     recorded. ``sample`` as in ``Perturbed``; ``asking``: the runs stay, and the judge is asked
-    otherwise; ``states_answer``: its text may hold what the last message had to say.
+    otherwise; ``states_answer``: its text may hold what the last message had to say; ``source``:
+    where the idea comes from.
     """
 
     name: str
@@ -215,6 +221,7 @@ class Perturbation(Record):
     sample: int = 0
     asking: Asking | None = None
     states_answer: bool = False
+    source: str = ""
     change: Transform = Field(exclude=True, repr=False)
 
 

@@ -1,19 +1,340 @@
-"""``trajudge data perturb``: write perturbed trajectories with the labels that they then have."""
+"""A folder of perturbed trajectories that any judge can be run on: trajectories, labels that hold
+after the perturbation, and what was changed in each (``trajudge data perturb``)."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from trajudge.robustness.attacked import write
-from trajudge.robustness.catalogue import catalogue, chosen
-from trajudge.robustness.catalogue.listing import families
-from trajudge.robustness.settings import PerturbConfig
-from trajudge.robustness.sources import subjects
-from trajudge.robustness.suite import recorded_again
+import orjson
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Label
+from trajudge.eval.store.inputs import digest
+from trajudge.robustness.apply import apply, problems
+from trajudge.robustness.catalogue import (
+    catalogue,
+    chosen,
+    core_suite,
+    families,
+    known_perturbation,
+)
+from trajudge.robustness.model import (
+    Edit,
+    Facts,
+    LabelQuestion,
+    NotApplicable,
+    Perturbation,
+    Perturbed,
+    Relation,
+    truth_after,
+)
+from trajudge.robustness.settings import PerturbConfig, SuiteName
+from trajudge.robustness.subjects import FACTS, Subjects, read_by_key, subjects
+from trajudge.trajectories import store
+from trajudge.trajectories.model import REPEAT, Record, Trajectory, TrajectoryKey
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, read_utf8, replacing, write_bytes
 from trajudge.util.tables import print_tables
 from trajudge.util.terminal import one_line
+from trajudge.util.validation import first_error
+
+VARIANTS = "variants.jsonl"
+ANNOTATOR = "perturbed"
+# What of a run's facts tells its state, for `trajudge env verify`.
+_STATE = ("app", "scenario", "code_key", "changes", "repeated", "steps", "shortest", "payload")
+
+
+class VariantLine(Record):
+    """One line of ``variants.jsonl``: the key that the perturbed trajectory has in its folder, the
+    key of its source, and what was done. ``truth`` holds after the change, ``source_truth`` is the
+    source's success, None: not known. ``sample`` as in ``Perturbed``."""
+
+    key: TrajectoryKey
+    of: TrajectoryKey
+    perturbation: str
+    version: int
+    relations: dict[LabelQuestion, Relation]
+    truth: dict[LabelQuestion, bool | None]
+    edits: tuple[Edit, ...]
+    sample: int = 0
+    source_truth: bool | None = None
+
+
+class Written(NamedTuple):
+    """How many trajectories each perturbation gave, and what is wrong with those that were left
+    out."""
+
+    file: Path
+    counts: dict[str, int]
+    invalid: list[str]
+
+
+def write(
+    folder: Path,
+    subjects: Subjects,
+    perturbations: Sequence[Perturbation],
+    seed: int = 0,
+    limit: int | None = None,
+) -> Written:
+    """Write every valid variant, or the first ``limit`` of each perturbation, and behind them the
+    sources as they were, on which the clean verdicts are. Raises UserError if the folder holds
+    something."""
+    store.check_target(folder, None, "--out")
+    counts = dict.fromkeys((one.name for one in perturbations), 0)
+    variants: list[VariantLine] = []
+    invalid: list[str] = []
+    stated: list[dict[str, Any]] = []
+    used: dict[TrajectoryKey, Trajectory] = {}
+    recorded = read_by_key(subjects.folder / FACTS) if subjects.folder else {}
+
+    def trajectories() -> Iterator[Trajectory]:
+        for one in perturbations:
+            for source, made in _applied(one, subjects, seed, limit):
+                facts = subjects.facts[source.key]
+                if wrong := problems(one, source, made, facts):
+                    invalid.append(f"{source.key}, {one.name}: {wrong[0]}")
+                    continue
+                counts[one.name] += 1
+                variant = _variant(one, source, made, facts)
+                variants.append(variant)
+                used.setdefault(source.key, source)
+                if source.key in recorded:
+                    known, config = state_of(source, made, facts, recorded)
+                    stated.append(_stated(variant.key, known, config))
+                yield _stored(made, variant)
+        for key, source in used.items():
+            if key in recorded:
+                stated.append(_stated(key, recorded[key], recorded[key]["config"]))
+            yield source
+
+    file = store.write(folder, trajectories(), compress="gz")
+    labels = [*map(_label, variants), *(_source_label(key, subjects.facts[key]) for key in used)]
+    annotation_store.write(folder / "labels.jsonl", labels)
+    with replacing(folder / VARIANTS) as lines:
+        lines.writelines(to_json(variant) + b"\n" for variant in variants)
+    if subjects.folder:
+        with replacing(folder / FACTS) as lines:
+            lines.writelines(to_json(fact) + b"\n" for fact in stated)
+    return Written(file, counts, invalid)
+
+
+def _applied(
+    perturbation: Perturbation, subjects: Subjects, seed: int, limit: int | None
+) -> Iterator[tuple[Trajectory, Perturbed]]:
+    left = limit
+    for source in spread(subjects.trajectories):
+        if left == 0:
+            return
+        made = apply(perturbation, source, subjects.facts[source.key], seed)
+        if not isinstance(made, NotApplicable):
+            left = None if left is None else left - 1
+            yield source, made
+
+
+def spread(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """Order runs so that the first ones are of as many tasks as there are."""
+    seen: Counter[tuple[str, str]] = Counter()
+    turns = []
+    for trajectory in trajectories:
+        task = (trajectory.key.benchmark, trajectory.key.task_id)
+        turns.append(seen[task])
+        seen[task] += 1
+    order = sorted(range(len(turns)), key=turns.__getitem__)
+    return [trajectories[place] for place in order]
+
+
+def _variant(
+    perturbation: Perturbation, source: Trajectory, made: Perturbed, facts: Facts
+) -> VariantLine:
+    key = made.trajectory.key
+    return VariantLine(
+        key=key.model_copy(update={"agent": f"{key.agent}~{perturbation.name}"}),
+        of=source.key,
+        perturbation=perturbation.name,
+        version=perturbation.version,
+        relations=made.relations,
+        truth={
+            question: truth_after(relation, getattr(facts, question))
+            for question, relation in made.relations.items()
+        },
+        edits=made.edits,
+        sample=made.sample,
+        source_truth=facts.success,
+    )
+
+
+def _stored(made: Perturbed, variant: VariantLine) -> Trajectory:
+    """Return the variant as it is stored: what is asked again says so."""
+    update: dict[str, Any] = {"key": variant.key}
+    if made.sample:
+        update["metadata"] = {**made.trajectory.metadata, REPEAT: made.sample}
+    return made.trajectory.model_copy(update=update)
+
+
+def _stated(
+    key: TrajectoryKey, known: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a line of the folder's ``facts.jsonl``."""
+    told = {name: known[name] for name in _STATE if name in known}
+    return {**told, "config": config, "key": key.model_dump()}
+
+
+def state_of(
+    source: Trajectory,
+    made: Perturbed,
+    facts: Facts,
+    recorded: Mapping[TrajectoryKey, dict[str, Any]],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the recorded facts of the state that belongs to a variant (that of the run whose steps
+    it shows) and the configuration of the case whose goal it has. Raises KeyError for a run that
+    has none."""
+    shown = (one.trajectory for one in (*facts.siblings, *facts.again.values()))
+    runs = [one.key for one in shown if one.steps == made.trajectory.steps]
+    known = recorded[runs[0] if runs else source.key]
+    configs = [one.config for one in facts.goals if one.goal == made.trajectory.goal]
+    return known, configs[0] if configs else known["config"]
+
+
+def _label(variant: VariantLine) -> Label:
+    return Label(
+        key=variant.key,
+        raw_task_id=variant.key.task_id,
+        annotator=ANNOTATOR,
+        **{str(question): truth for question, truth in variant.truth.items()},
+    )
+
+
+def _source_label(key: TrajectoryKey, facts: Facts) -> Label:
+    return Label(
+        key=key,
+        raw_task_id=key.task_id,
+        annotator=ANNOTATOR,
+        **{str(question): getattr(facts, question) for question in LabelQuestion},
+    )
+
+
+def read_variants(attacked: Path) -> list[VariantLine]:
+    """Read ``variants.jsonl`` of a folder of changed runs. Raises UserError."""
+    file = attacked / VARIANTS
+    try:
+        lines = read_utf8(file).splitlines()
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror}): --attacked is what  trajudge data "
+            "perturb  wrote"
+        ) from error
+    variants = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            variants.append(VariantLine.model_validate_json(line))
+        except ValidationError as error:
+            raise UserError(f"{file}, line {number}: {first_error(error, 'the line')}") from error
+    return [
+        one
+        for one in variants
+        if getattr(known_perturbation(one.perturbation), "asking", None) is None
+    ]
+
+
+# The suite of a measurement: written once and used again.
+
+SETTINGS = "manifest.json"
+_SHARE_OF_FAILURES = 2 / 3  # of the sources, where there are that many
+
+
+class SuiteSettings(Record):
+    """What decides the bytes of a folder of changed runs. ``perturbations`` with their version;
+    ``sources`` is a hash over the runs that are changed."""
+
+    perturbations: dict[str, int]
+    sources: str
+    runs: int
+    seed: int
+
+
+def suite(name: SuiteName, names: Sequence[str] = ()) -> list[Perturbation]:
+    """Return the perturbations of a suite, or those that are named and the identity. Raises
+    UserError for an unknown one."""
+    if names:
+        return chosen(list(dict.fromkeys(["identity", *names])))
+    return chosen(core_suite()) if name == "core" else list(catalogue().values())
+
+
+def recorded_again(subjects: Subjects) -> list[Perturbation]:
+    """Return the native perturbations that the runs were recorded with."""
+    found = {name for one in subjects.trajectories for name in subjects.facts[one.key].again}
+    return [one for one in catalogue().values() if one.name in found]
+
+
+def limited(subjects: Subjects, limit: int) -> Subjects:
+    """Return at most ``limit`` runs, spread over tasks, two thirds of them failures where there are
+    that many of either."""
+    labelled = [t for t in subjects.trajectories if subjects.facts[t.key].success is not None]
+    ordered = spread(labelled)
+    failures = [one for one in ordered if subjects.facts[one.key].success is False]
+    successes = [one for one in ordered if subjects.facts[one.key].success is True]
+    share = max(round(limit * _SHARE_OF_FAILURES), limit - len(successes))
+    kept = {one.key for one in [*failures[:share], *successes[: limit - len(failures[:share])]]}
+    return subjects._replace(
+        trajectories=tuple(one for one in subjects.trajectories if one.key in kept)
+    )
+
+
+def expanded(
+    folder: Path, subjects: Subjects, perturbations: Sequence[Perturbation], seed: int
+) -> list[str]:
+    """Write the changed runs into a folder, whole or not at all, or find them there; return what is
+    wrong with those that were left out. What only changes how a judge is asked changes none. Raises
+    UserError for a folder of other settings."""
+    perturbations = [one for one in perturbations if one.asking is None]
+    settings = SuiteSettings(
+        perturbations={one.name: one.version for one in perturbations},
+        sources=_hash(subjects),
+        runs=len(subjects.trajectories),
+        seed=seed,
+    )
+    content = orjson.dumps(settings.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    if (folder / SETTINGS).is_file():
+        if read_regular(folder / SETTINGS) != content:
+            raise UserError(
+                f"{folder}: holds runs that were changed otherwise: name another --out, or remove "
+                "the folder"
+            )
+        return []
+    if folder.exists():
+        raise UserError(f"{folder}: holds no {SETTINGS} of this command: name another --out")
+    fresh = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        written = write(fresh, subjects, perturbations, seed)
+        write_bytes(fresh / SETTINGS, content)
+        fresh.rename(folder)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror}): name another --out"
+        ) from error
+    return written.invalid
+
+
+def _hash(subjects: Subjects) -> str:
+    """Hash the runs and what is known of each."""
+    whole = sha256(digest(subjects.trajectories).encode())
+    for one in subjects.trajectories:
+        facts = subjects.facts[one.key]
+        whole.update(facts.model_dump_json(exclude={"siblings", "again"}).encode())
+        whole.update("".join(str(sibling.trajectory.key) for sibling in facts.siblings).encode())
+        for name, other in facts.again.items():
+            whole.update(f"{name} {digest([other.trajectory])}".encode())
+    return whole.hexdigest()[:16]
 
 
 def perturb(config: PerturbConfig) -> int:

@@ -1,22 +1,34 @@
-"""``trajudge robust``: what the verdicts of judges survive."""
+"""``trajudge robust``: what the verdicts of judges survive, measured, written and printed."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from trajudge.eval.runs.plan import warn_without_effect
 from trajudge.eval.store.run_folder import read_manifest
-from trajudge.robustness.drift.checking import check_drift, freeze
+from trajudge.robustness.cards import CardData, card_data, write_cards, write_cases
+from trajudge.robustness.drift import check_drift, freeze
+from trajudge.robustness.figures import write_contamination, write_matrix
 from trajudge.robustness.judging import JudgedRuns, judge_changed_runs
-from trajudge.robustness.measures.report import ROBUSTNESS_FILE, read_variants
+from trajudge.robustness.perturb import read_variants
+from trajudge.robustness.report import ROBUSTNESS_FILE, JudgeRobustness, measured, write_robustness
+from trajudge.robustness.screen import (
+    DefendedJudgeRow,
+    compared,
+    comparison_screen,
+    screen,
+    write_comparison,
+)
 from trajudge.robustness.settings import RobustConfig
-from trajudge.robustness.showing import show_measured
 from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_file, refuse_repeated
-from trajudge.util.terminal import one_line
+from trajudge.util.terminal import one_line, progress_bar
 from trajudge.util.validation import read_record
 
 
@@ -30,7 +42,7 @@ def measure(config: RobustConfig) -> int:
         return check_drift(request if config.names_judges else None, config)
     if not config.runs and not config.names_judges:
         raise UserError("RUN is missing: name runs with --attacked DIR, or judges with --judge")
-    _check_places(config)
+    _check_inputs(config)
     if config.names_judges:
         judged = judge_changed_runs(request, config)
         if judged.code != OK or not judged.folders:
@@ -41,7 +53,7 @@ def measure(config: RobustConfig) -> int:
         judged = JudgedRuns(OK, (), config.attacked)
     known = {run.resolve() for run in config.runs}
     folders = (*config.runs, *(one for one in judged.folders if one.resolve() not in known))
-    show_measured(judged._replace(folders=folders), request.data.data, config, full=config.full)
+    _measure(judged._replace(folders=folders), config)
     if judged.failed:
         raise judged.failed
     if config.drift:
@@ -49,7 +61,7 @@ def measure(config: RobustConfig) -> int:
     return OK
 
 
-def _check_places(config: RobustConfig) -> None:
+def _check_inputs(config: RobustConfig) -> None:
     """Look at what is read and written at the end before a judge is asked. Raises UserError, also
     where ``out`` holds figures of other settings."""
     _check_figures(config)
@@ -81,3 +93,53 @@ def _check_figures(config: RobustConfig) -> None:
             f"{file} holds the figures of other settings ({one_line('; '.join(parts))}): name "
             "another folder with --out, or remove that file to replace them"
         )
+
+
+def _measure(judged: JudgedRuns, config: RobustConfig) -> None:
+    """Measure what was judged, write and print it: judges with and without defences side by side,
+    where there are any, else every judge's attacks. Files that cannot be written are reported
+    behind it. Raises UserError."""
+    try:
+        with progress_bar("measuring"):
+            judges = measured(judged.folders, judged.attacked, config.seed)
+    except UserError as error:
+        # What is left cannot be measured without the runs that failed, whose reason comes first.
+        raise judged.failed or error from error
+    judges = [one._replace(adaptive=judged.adaptive.get(one.judge)) for one in judges]
+    # Changed runs that are new are made of --data.
+    is_source = config.attacked is None
+    data = card_data(judged.attacked, config.request.data.data, is_source=is_source)
+    rows = compared(judges, judged.folders)
+    files: tuple[Path, ...] = ()
+    unwritten: UserError | None = None
+    try:
+        files = _write(judges, rows, data, judged.attacked, config)
+    except UserError as error:
+        unwritten = error
+    if rows:
+        sys.stdout.write(comparison_screen(rows, files))
+    if config.full or not rows:
+        sys.stdout.write(screen(judges, files, full=config.full))
+    if unwritten:
+        sys.stdout.flush()
+        raise unwritten
+
+
+def _write(
+    judges: Sequence[JudgeRobustness],
+    rows: Sequence[DefendedJudgeRow],
+    data: CardData,
+    attacked: Path,
+    config: RobustConfig,
+) -> tuple[Path, ...]:
+    """Write all files of a measurement; return files and, where there is one for each judge, their
+    folders. Raises UserError."""
+    out = config.out
+    many = (*write_cards(judges, rows, data, out), *write_cases(judges, attacked, out))
+    return (
+        *write_robustness(judges, out, config.measured),
+        *write_matrix(judges, out),
+        *write_contamination(judges, out),
+        *write_comparison(judges, rows, out),
+        *dict.fromkeys(file.parent for file in many),
+    )

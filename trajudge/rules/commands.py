@@ -2,39 +2,292 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.rules.audit import findings
-from trajudge.rules.audit.agents import BlindAgent, recorded
-from trajudge.rules.audit.mutation import mutation_report, print_report, write_report
-from trajudge.rules.audit.scoring import compare
+from trajudge.rules import webarena
+from trajudge.rules.audit.blind import (
+    BlindAgent,
+    blind_scores,
+    blind_screen,
+    recorded,
+    union,
+    write_scores,
+)
+from trajudge.rules.audit.lint import LintReport, Severity, counts, lint_screen, write_findings
+from trajudge.rules.audit.mutate import mutation_report, print_report, write_report
 from trajudge.rules.audit.suites import chosen_categories, open_tasks
-from trajudge.rules.evaluating import evaluate_runs, write_evaluation
-from trajudge.rules.output import write_text
-from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.files import decode, read_bytes, write_json
 from trajudge.rules.settings import (
     BlindConfig,
     EvaluateConfig,
     LintConfig,
-    LocatorsConfig,
     MutateConfig,
     ProbeConfig,
-    TrimConfig,
 )
-from trajudge.rules.verified.dataset import load_tasks
+from trajudge.rules.values import Mode
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import given_hosts
-from trajudge.rules.verified.runs import evaluation_screen, show_evaluation, trim_runs
-from trajudge.rules.verified.state import load_probes, record
-from trajudge.rules.webarena import files as webarena
-from trajudge.rules.webarena.locators import read_runs
+from trajudge.rules.verified.runs import (
+    Batch,
+    Study,
+    Summary,
+    TaskResult,
+    evaluation_screen,
+    explored,
+    found_runs,
+    is_study,
+    judge_all,
+    judge_study,
+    load_steps,
+    opened_runs,
+    read_study,
+    result_of,
+    show_evaluation,
+    summarise,
+    verified_judge,
+    write_package_results,
+)
+from trajudge.rules.verified.state import State, captured, load_probes, record
+from trajudge.rules.verified.tasks import Task, load_tasks, subset_ids
+from trajudge.rules.webarena.tasks import Dialect, detected, dialect
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
+from trajudge.util.files import check_folder
 from trajudge.util.tables import folded, screen_width
 from trajudge.util.terminal import one_line, progress_bar
+
+# Fields that ask for more than a file of original runs holds.
+_VERIFIED_ONLY = ("require_activity", "probes", "steps", "workers", "seconds")
+
+# Those that ask for a folder of runs, one for each task.
+_FOLDER_ONLY = ("probes", "steps", "workers", "seconds")
+
+
+class Evaluation(NamedTuple):
+    """The results of all runs, their summary, and the tasks by id where they are Verified's."""
+
+    results: list[TaskResult]
+    summary: Summary
+    verified_tasks: Mapping[str, Task]
+
+
+def evaluate_runs(config: EvaluateConfig) -> Evaluation:
+    """Evaluate the runs by the tasks' rules.
+
+    A run that cannot be judged stops no other. What the rules leave unknown for want of evidence is
+    a result like any other. Raises UserError for tasks, runs or options that cannot be used.
+    """
+    row = dialect(config.dialect) if config.dialect else detected(config.tasks)
+    mode = _mode(config, row)
+    start = time.perf_counter()
+    _refuse_options(config, row.form)
+    check_folder(config.out or default_out(config, mode), "--out")
+    tasks: Mapping[str, Task] = {}
+    if row.form == "webarena":
+        listed = webarena.load_tasks(config.tasks, row.name, keep_flawed=True)
+        originals = {str(task.task_id): task for task in listed}
+        wanted = _wanted(config, originals)
+        judge_runs = _original_study if is_study(config.runs) else _original
+        results = judge_runs(config, originals, wanted)
+    else:
+        tasks = {str(task.task_id): task for task in load_tasks(config.tasks, keep_flawed=True)}
+        wanted = _wanted(config, tasks)
+        judge_verified = _verified_study if is_study(config.runs) else _verified
+        results = judge_verified(config, Mode(mode), tasks, wanted)
+    missing = len(wanted - {str(result.task_id) for result in results})
+    seconds = time.perf_counter() - start
+    return Evaluation(results, summarise(mode, results, missing=missing, seconds=seconds), tasks)
+
+
+def _mode(config: EvaluateConfig, row: Dialect) -> str:
+    """Return the mode that was asked for, or the dialect's default. Raises UserError."""
+    modes = {"webarena": ("original",), "verified": tuple(mode.value for mode in Mode)}
+    if row.form not in modes:
+        raise UserError(
+            f"{config.tasks}: {row.title}'s checks ask the sites for their state, which runs do "
+            "not hold: use  trajudge rules lint  to see what they check"
+        )
+    mode = config.mode or modes[row.form][0]
+    if mode not in modes[row.form]:
+        raise UserError(f"--mode {mode}: {row.name} tasks have {', '.join(modes[row.form])}")
+    return mode
+
+
+def default_out(config: EvaluateConfig, mode: str) -> Path:
+    """Name the results' folder: the same for the same tasks, runs and mode, and never inside what
+    is read. Raises UserError if it would lie there."""
+    runs, tasks = config.runs.resolve(), config.tasks.resolve()
+    names = "\0".join(map(str, (runs, tasks, mode)))
+    digest = sha256(os.fsencode(names)).hexdigest()[:8]
+    out = Path("evaluated") / f"{runs.stem}-{mode}-{digest}"
+    if out.resolve().is_relative_to(runs):
+        raise UserError(f"--runs {config.runs}: results would be written into it: name --out DIR")
+    return out
+
+
+def write_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> str:
+    """Write the summary, a result for each task and, of Verified's, the released package's files.
+    Return where. Raises UserError."""
+    results, summary, tasks = evaluation
+    out = config.out or default_out(config, summary.mode)
+    for result in results:
+        write_json(out / "tasks" / f"{result.file_name}.json", result)
+    write_json(out / "summary.json", summary)
+    where = f"{one_line(str(out))}: summary.json and {len(results)} files in tasks/"
+    if summary.mode not in set(Mode):
+        return where
+    listed = [] if any(result.run for result in results) else results
+    made = write_package_results(out / "package", tasks, listed, summary.mode, config.tasks)
+    return f"{where}, {made} eval_result.json in package/" if made else where
+
+
+def _refuse(config: EvaluateConfig, names: Iterable[str], reason: str) -> None:
+    """Raise UserError for an option that was given and has no meaning."""
+    for name in names:
+        if getattr(config, name) != EvaluateConfig.model_fields[name].default:
+            raise UserError(f"--{name.replace('_', '-')}: {reason}: leave it out")
+
+
+def _refuse_options(config: EvaluateConfig, form: str) -> None:
+    """Raise UserError for options that have no meaning for such tasks and runs."""
+    if is_study(config.runs):
+        unused = _VERIFIED_ONLY if form == "webarena" else _FOLDER_ONLY
+        _refuse(config, unused, "has no meaning for a study's runs")
+    elif form == "webarena":
+        _refuse(config, _VERIFIED_ONLY, "is for runs of WebArena Verified")
+
+
+def _original_study(
+    config: EvaluateConfig, tasks: Mapping[str, webarena.Task], wanted: set[str]
+) -> list[TaskResult]:
+    """Return the results of a study's runs by the original rules. Raises UserError."""
+    judge = _original_evaluator(config, tasks).evaluate
+    return judge_study(
+        _study(config, wanted),
+        tasks,
+        lambda task, run: judge(task, run.answer, webarena.Trace(url=run.url)),
+    )
+
+
+def _verified_study(
+    config: EvaluateConfig, mode: Mode, tasks: Mapping[str, Task], wanted: set[str]
+) -> list[TaskResult]:
+    """Return the results of a study's runs by Verified's rules. Raises UserError."""
+    hosts = given_hosts(config.sites, config.site, tasks.values())
+    study = _study(config, wanted)
+    evaluator = VerifiedEvaluator(mode, hosts, config.require_activity)
+    return explored(judge_study(study, tasks, verified_judge(study, evaluator)))
+
+
+def _study(config: EvaluateConfig, wanted: set[str]) -> Study:
+    with progress_bar() as show:
+        return read_study(config.runs, wanted, partial(show, "read"))
+
+
+def _original_evaluator(
+    config: EvaluateConfig, tasks: Mapping[str, webarena.Task]
+) -> webarena.WebArenaEvaluator:
+    hosts = given_hosts(config.sites, config.site, tasks.values())
+    return webarena.WebArenaEvaluator(sites={name: urls[0] for name, urls in hosts.items()})
+
+
+def _original(
+    config: EvaluateConfig, tasks: Mapping[str, webarena.Task], wanted: set[str]
+) -> list[TaskResult]:
+    """Return the results of a file of original runs. Raises UserError."""
+    runs = webarena.load_runs(config.runs)
+    recorded = [str(run.task_id) for run in runs]
+    repeated = sorted(task_id for task_id, count in Counter(recorded).items() if count > 1)
+    if repeated:
+        raise UserError(f"{config.runs}: holds two runs of task {repeated[0]}: keep one")
+    chosen = set(_chosen(config, wanted, recorded))
+    # Runs of no task stay, to be named.
+    kept = [run for run in runs if str(run.task_id) in chosen or str(run.task_id) not in tasks]
+    results, start = [], time.perf_counter()
+    evaluator = _original_evaluator(config, tasks)
+    for task_id, verdict in webarena.evaluate_runs(tasks.values(), kept, evaluator):
+        now = time.perf_counter()
+        results.append(result_of(tasks[str(task_id)], verdict, None, now - start))
+        start = now
+    return results
+
+
+def _verified(
+    config: EvaluateConfig, mode: Mode, tasks: Mapping[str, Task], wanted: set[str]
+) -> list[TaskResult]:
+    """Return the results of a folder of Verified's runs. Raises UserError."""
+    with opened_runs(config.runs) as folder:
+        batch = _batch(config, mode, folder, tasks, wanted)
+        with progress_bar() as show:
+            judged = judge_all(batch, config.workers, partial(show, "judged"))
+    return explored([_renamed(result, str(folder), str(config.runs)) for result in judged])
+
+
+def _renamed(result: TaskResult, unpacked: str, runs: str) -> TaskResult:
+    """Name the archive in a result's reasons, not the folder that it was unpacked in."""
+    reasons = tuple(reason.replace(unpacked, runs) for reason in result.reasons)
+    return msgspec.structs.replace(result, reasons=reasons)
+
+
+def _batch(
+    config: EvaluateConfig, mode: Mode, folder: Path, tasks: Mapping[str, Task], wanted: set[str]
+) -> Batch:
+    """Return what to judge. Raises UserError."""
+    ids = _chosen(config, wanted, found_runs(folder, tasks))
+    return Batch(
+        tasks=tasks,
+        folder=folder,
+        ids=ids,
+        evaluator=VerifiedEvaluator(
+            mode=mode,
+            hosts=given_hosts(config.sites, config.site, tasks.values()),
+            activity=config.require_activity,
+        ),
+        steps=load_steps(config.steps) if config.steps else {},
+        states=_states(config, [tasks[task_id] for task_id in ids]),
+        seconds=config.seconds,
+    )
+
+
+def _states(config: EvaluateConfig, tasks: Sequence[Task]) -> dict[str, State]:
+    """Return what the probes say that the tasks' checks name. Raises UserError."""
+    if config.probes is None:
+        return {}
+    named = {check.probe for task in tasks for check in task.backend_checks}
+    probes = load_probes(config.probes)
+    return captured({name: probe for name, probe in probes.items() if name in named})
+
+
+def _wanted(config: EvaluateConfig, tasks: Mapping[str, object]) -> set[str]:
+    """Return the tasks that were asked for. Raises UserError for one that the file does not
+    hold."""
+    subset = subset_ids(config.subset, config.tasks) if config.subset else frozenset[str]()
+    named = set(config.task) | subset
+    for task_id in sorted(named - tasks.keys()):
+        raise UserError(f"{config.tasks}: holds no task {task_id!r}: name one that it holds")
+    return named or set(tasks)
+
+
+def _chosen(config: EvaluateConfig, wanted: set[str], recorded: Sequence[str]) -> list[str]:
+    """Return the tasks that are wanted and have a run. Raises UserError if there is none, and for a
+    task without a run that was named."""
+    without = [task_id for task_id in config.task if task_id not in recorded]
+    if without:
+        raise UserError(f"{config.runs}: holds no run of task {without[0]}: add its folder")
+    ids = [task_id for task_id in recorded if task_id in wanted]
+    if not ids:
+        raise UserError(f"{config.runs}: holds no run of the tasks asked for: ask for others")
+    return ids
 
 
 def evaluate(config: EvaluateConfig) -> int:
@@ -60,20 +313,25 @@ def evaluate(config: EvaluateConfig) -> int:
 
 def lint(config: LintConfig) -> int:
     """Lint the tasks and show, and with ``--out`` write, the findings."""
-    _, rules, _, tasks = open_tasks(config.tasks, config.dialect)
-    least = findings.Severity(config.min_severity)
-    severities = chosen_categories(config.category or None, least, rules)
-    found = [one for one in rules.lint(tasks) if one.category in severities]
+    path, rules, _, tasks = open_tasks(config.tasks, config.dialect)
+    severities = chosen_categories(config.category or None, Severity(config.min_severity), rules)
+    with progress_bar() as show:
+        listed = _watched(tasks, lambda done: show("tasks", done, len(tasks)))
+        found = [one for one in rules.lint(listed) if one.category in severities]
     unions = {name: parts for name, parts in rules.unions.items() if {*parts} <= {*severities}}
-    counted = findings.counts(found, severities, unions)
+    counted = counts(found, severities, unions)
+    report = LintReport(path.name, rules.dialect, len(tasks), found, counted)
     with saved_behind_output() as save:
         if config.out:
-            save(findings.write_findings, config.out, rules.dialect, counted, found)
-        title = f"{config.tasks.name}: {len(tasks)} tasks ({rules.dialect})"
-        findings.show_findings(title, counted, found, config.show)
-    if config.out:
-        sys.stdout.write(f"written: {one_line(str(config.out / 'lint.json'))} and lint.csv\n")
+            save(write_findings, config.out, report)
+        sys.stdout.write(lint_screen(report, config.show, config.out, full=config.full))
     return FAILURES if found and config.fail_on_findings else OK
+
+
+def _watched(tasks: Sequence[Any], tell: Callable[[int], None]) -> Iterator[Any]:
+    for done, task in enumerate(tasks, start=1):
+        yield task
+        tell(done)
 
 
 def mutate(config: MutateConfig) -> int:
@@ -99,8 +357,21 @@ def mutate(config: MutateConfig) -> int:
 
 def blind(config: BlindConfig) -> int:
     """Score the blind agents and show, and with ``--out`` write, what they pass."""
-    tasks = open_tasks(config.tasks, config.dialect, config.mode)
-    compare(tasks, [_recorded(option) for option in config.answers], config.out)
+    path, rules, mode, tasks = open_tasks(config.tasks, config.dialect, config.mode)
+    agents = [*rules.agents, *map(_recorded, config.answers)]
+    with progress_bar() as show:
+        made = blind_scores(
+            tasks,
+            rules.evaluator(mode),
+            agents,
+            rules.idle_trace,
+            progress=show,
+            start_trace_of=rules.start_trace,
+        )
+    listed = [*made, union(made)]
+    sys.stdout.write(blind_screen(path, mode, listed, config.out))
+    if config.out:
+        write_scores(config.out, rules.dialect, mode, listed)
     return OK
 
 
@@ -109,23 +380,6 @@ def _recorded(option: str) -> BlindAgent:
     if not (name and separator and file):
         raise UserError(f"--answers {option}: write NAME=FILE, such as gpt=answers.json")
     return recorded(name, decode(read_bytes(Path(file)), dict[str, Any], file))
-
-
-def trim(config: TrimConfig) -> int:
-    """Trim the traces and say how much smaller they are; return 1 if one could not be read."""
-    tasks = load_tasks(config.tasks) if config.site else ()
-    hosts = given_hosts(config.sites, config.site, tasks)
-    report = trim_runs(config.tasks, config.runs, config.out, config.task, hosts)
-    for failure in report.failures:
-        sys.stderr.write(f"warning: {one_line(failure)}\n")
-    small, large = report.bytes_after / 2**20, report.bytes_before / 2**20
-    sys.stdout.write(
-        f"{report.runs} runs: traces of {large:.2f} MiB take {small:.2f} MiB, "
-        f"{report.entries_before:,} entries are {report.entries_after:,}; "
-        "every one is evaluated as before\n"
-        f"written: {one_line(str(config.out))}\n"
-    )
-    return FAILURES if report.failures else OK
 
 
 def probe(config: ProbeConfig) -> int:
@@ -138,12 +392,3 @@ def probe(config: ProbeConfig) -> int:
     for name, failure in failures.items():
         sys.stderr.write(f"probe {name}: {failure}\n")
     return FAILURES if failures else OK
-
-
-def locators(config: LocatorsConfig) -> int:
-    """Read the locators of a file of runs, and write the runs with their values."""
-    tasks = webarena.load_tasks(config.tasks)
-    read = list(read_runs(tasks, webarena.load_runs(config.runs)))
-    write_text(config.save, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))
-    sys.stdout.write(f"written: {one_line(str(config.save))}\n")
-    return OK

@@ -1,5 +1,5 @@
 """Network traces in files: HAR (plain, ``.gz``, Playwright's ``.zip``) and Playwright traces read,
-recorded, trimmed and written.
+recorded and written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Raw, Struct
 
-from trajudge.rules.reading import MAX_BYTES, read_bytes, read_data
+from trajudge.rules.files import MAX_BYTES, read_bytes, read_data
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, UnsafeFile, open_regular, save_bytes, utf8
@@ -38,19 +38,14 @@ if TYPE_CHECKING:
 
 # A body beyond this is no form that an agent filled in.
 MAX_BODY = 32 * 2**20
-
 _ABSENT = Raw(b"null")
-
 _STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf")
-
 STATIC_SUFFIXES = (*_STATIC, ".ico", ".webp")
 
 # The path of an address of which ``urlsplit``, which takes a hundred times as long, says the same:
 # a plain host, and nothing but visible ASCII in the path.
 _PLAIN_PATH = re.compile(r"https?://[A-Za-z0-9._:-]+(/[!-\"$->@-~]*)(?=[?#]|\Z)")
-
 Resources = Callable[[str], bytes | None]
-
 """The body that a trace keeps beside its entries, by its place; None if it has none."""
 
 
@@ -149,7 +144,6 @@ def _moment(started: object) -> float | None:
 
 
 _PAIRS = msgspec.json.Decoder(tuple[Pair, ...] | None)
-
 _BODY = msgspec.json.Decoder(Body | None)
 
 
@@ -226,9 +220,7 @@ def _decoded(body: Body | None) -> Body | None:
 
 
 _ENTRY = msgspec.json.Decoder(Entry)
-
 _FIELDS = {"headers": "headers", "postData": "post_data"}
-
 _ANSWER = {"headers": "headers", "cookies": "cookies", "content": "content"}
 
 
@@ -310,9 +302,7 @@ def _raw(value: Any) -> Raw:
 
 
 MAX_UNPACKED = MAX_BYTES
-
 MAX_BODIES = 256 * 2**20
-
 """Bytes of bodies kept beside a trace that are read in all: one small file may stand for many."""
 
 _PLACE = re.compile(r"(?:resources/)?[\w.-]{1,200}")
@@ -479,32 +469,10 @@ class _Line(Struct):
     snapshot: Raw = Raw(b"null")
 
 
-class _RawHar(Struct):
-    log: dict[str, Any]
-
-
-_RAW_HAR = msgspec.json.Decoder(_RawHar)
-
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
-
-_OBJECTS = msgspec.json.Decoder(list[dict[str, Any]])
-
 _HAR = msgspec.json.Decoder(_Har)
-
 _LINE = msgspec.json.Decoder(_Line)
-
 _LIST = msgspec.json.Decoder(list[Raw])
-
-
 Decoded = TypeVar("Decoded")
-
-
-class RawRecording(NamedTuple):
-    """A trace with everything that stands in it: the log's own fields, the entries, the bodies."""
-
-    log: dict[str, Any]
-    entries: list[Any]
-    resources: Resources
 
 
 class _Listed(Struct):
@@ -553,29 +521,6 @@ def _of_har(unpacked: Unpacked) -> Recording:
     except msgspec.ValidationError:
         entries, flaws = entries_of(_LISTED_HAR.decode(unpacked.texts[0]).log.entries)
         return Recording(entries, unpacked.resources, flaws)
-
-
-def read_raw(path: Path) -> RawRecording:
-    """Return the trace as ``read_recording`` does, with all that stands in it. Raises UserError."""
-    return _decoded_entries(path, _raw_recording)
-
-
-def _raw_recording(unpacked: Unpacked) -> RawRecording:
-    if unpacked.form == "har":
-        log = _RAW_HAR.decode(unpacked.texts[0]).log
-        entries: list[Any] = msgspec.convert(log.pop("entries", None), list[Any])
-        return RawRecording(log, entries, unpacked.resources)
-    if unpacked.form == "list":
-        listed = _OBJECTS.decode(unpacked.texts[0])
-    else:
-        lines = (line for text in unpacked.texts for line in text.splitlines())
-        listed = [_OBJECT.decode(line) for line in lines if line.strip()]
-    kept = [item.get("snapshot") or item for item in listed if _is_entry(item)]
-    return RawRecording({}, kept, unpacked.resources)
-
-
-def _is_entry(item: dict[str, Any]) -> bool:
-    return item.get("type", "") in ("", "resource-snapshot")
 
 
 def _decoded_entries(path: Path, decode: Callable[[Unpacked], Decoded]) -> Decoded:
@@ -630,12 +575,10 @@ def _readable(path: Path, unpacked: Unpacked) -> Iterator[None]:
 
 
 SECRET_HEADERS = frozenset({"cookie", "set-cookie", "authorization", "proxy-authorization"})
-
 """Headers by which somebody could act in the agent's name; lower case."""
 
 # The name of the document in an archive, where Playwright looks for it.
 _IN_ZIP = "har.har"
-
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -871,90 +814,3 @@ def _text(response: PlaywrightResponse) -> str | None:
         return response.body().decode("utf-8", "replace")
     except playwright_error():
         return None
-
-
-_RESPONSE_HEADERS = frozenset({"location", "content-type"})
-
-_OWN_FIELDS = frozenset({"_resourceType", "_error"})
-
-
-class Kept(NamedTuple):
-    """What rules read of a trace besides its requests and their statuses: bodies of responses,
-    cookies of responses, and headers of requests (in lower case) that hold credentials."""
-
-    contents: bool = False
-    cookies: bool = False
-    headers: frozenset[str] = frozenset()
-
-
-def trimmed(recording: RawRecording, kept: Kept) -> dict[str, Any]:
-    """Return the trace as a HAR document without styles, scripts, pictures and fonts, and without
-    what is not ``kept``. Bodies beside the trace that are kept stand in the document."""
-    read = [entry for entry in recording.entries if not is_static(_url(entry))]
-    # A trace of pictures alone is not the same as none.
-    entries = read or recording.entries[:1]
-    log = {name: recording.log[name] for name in ("creator", "browser") if name in recording.log}
-    made = [_entry(entry, kept, recording.resources) for entry in entries]
-    return {"log": {"version": "1.2", "creator": {}, **log, "pages": [], "entries": made}}
-
-
-def _url(entry: object) -> str:
-    request = entry.get("request") if isinstance(entry, dict) else None
-    return str(request.get("url", "")) if isinstance(request, dict) else ""
-
-
-def _entry(entry: object, kept: Kept, resources: Resources) -> object:
-    """Return one entry; what is none is left as it is, so that it stays what cannot be read."""
-    if not isinstance(entry, dict):
-        return entry
-    made = {
-        name: value
-        for name, value in entry.items()
-        if name in _OWN_FIELDS or not name.startswith(("_", "pageref"))
-    }
-    if isinstance(entry.get("request"), dict):
-        made["request"] = _trimmed_request(entry["request"], kept, resources)
-    if isinstance(entry.get("response"), dict):
-        made["response"] = _trimmed_response(entry["response"], kept, resources)
-    return made
-
-
-def _trimmed_request(request: dict[str, Any], kept: Kept, resources: Resources) -> dict[str, Any]:
-    secret = SECRET_HEADERS - kept.headers
-    headers = _filtered(request.get("headers"), lambda name: name not in secret)
-    made = {**request, "headers": headers, "cookies": []}
-    if isinstance(request.get("postData"), dict):
-        made["postData"] = _inlined(request["postData"], resources)
-    return made
-
-
-def _trimmed_response(response: dict[str, Any], kept: Kept, resources: Resources) -> dict[str, Any]:
-    names = _RESPONSE_HEADERS | ({"set-cookie"} if kept.cookies else set())
-    headers = _filtered(response.get("headers"), lambda name: name in names)
-    made = {**response, "headers": headers}
-    if not kept.cookies:
-        made["cookies"] = []
-    content = response.get("content")
-    if isinstance(content, dict):
-        read = _inlined(content, resources) if kept.contents else content
-        own = {"size", "mimeType"} | ({"text", "encoding"} if kept.contents else set())
-        made["content"] = {name: value for name, value in read.items() if name in own}
-    return made
-
-
-def _filtered(headers: object, wanted: Callable[[str], bool]) -> object:
-    """Return the headers that are wanted; what is no list of headers is left as it is."""
-    if not isinstance(headers, list) or not all(isinstance(one, dict) for one in headers):
-        return headers
-    return [one for one in headers if wanted(str(one.get("name", "")).lower())]
-
-
-def _inlined(body: dict[str, Any], resources: Resources) -> dict[str, Any]:
-    """Return a body with its text in its place; one that cannot be read stays as it is."""
-    if body.get("text") or not (body.get("_file") or body.get("_sha1")):
-        return body
-    read = whole_body(Raw(msgspec.json.encode(body)), resources)
-    if read is None or read.text is None:
-        return body
-    rest = {name: value for name, value in body.items() if name not in ("_file", "_sha1")}
-    return {**rest, "text": read.text}

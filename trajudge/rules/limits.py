@@ -3,6 +3,18 @@
 The parsers of ``rules.values`` take time linear in the length of their input; a bound on that
 length is therefore a bound on their time. Two things are not linear and are guarded here:
 patterns (a real time limit) and Unicode normalisation of endless combining marks.
+
+What is wrong with one value is an error of these. None ends a batch: a value that fails is not
+equal.
+
+::
+
+    InvalidValue               not a value of its kind
+    ├── TooLarge               longer, deeper or more than the limits allow
+    └── Undecided              the comparison cannot be made: unknown, never the agent's failure
+        ├── TooSlow            a pattern that did not finish in time
+        └── BadSpecification   what no answer can be held against
+            └── BadPattern     a specification's pattern that is no regular expression
 """
 
 from __future__ import annotations
@@ -19,7 +31,30 @@ from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any
 
-from trajudge.rules.errors import BadPattern, TooLarge, TooSlow
+
+class InvalidValue(Exception):
+    """``str()`` is one sentence that says why; it quotes at most a few words of the value."""
+
+
+class TooLarge(InvalidValue):
+    """The value was not read: its size alone is beyond what any honest answer needs."""
+
+
+class Undecided(InvalidValue):
+    """Whether the value is the specification's cannot be told, for no fault of the value's."""
+
+
+class TooSlow(Undecided):
+    """Matching was stopped at its time limit."""
+
+
+class BadSpecification(Undecided):
+    """The specification's mistake, not the agent's."""
+
+
+class BadPattern(BadSpecification):
+    """A pattern, or a path, that cannot be read."""
+
 
 SCALAR_CHARS = 500
 """Longest text of a number, price, date, duration, distance, point, name or address."""
@@ -32,7 +67,6 @@ WIDE_CHARS = 300_000
 
 PATTERN_CHARS = 10_000
 PATTERN_SECONDS = 0.25
-
 RUN_SECONDS = 60.0  # that the evaluation of one run may take, by default
 """Seconds of the processor: a busy machine makes no pattern slow."""
 
@@ -44,7 +78,6 @@ PATTERN_REPEATS = 100_000
 
 JSON_DEPTH = 100
 JSON_NODES = 200_000
-
 _MARKS_IN_A_ROW = 30  # the bound of the Stream-Safe Text Format (Unicode annex 15)
 _BEYOND_LATIN = re.compile(rf"[^\x00-\u02ff]{{{_MARKS_IN_A_ROW + 1},}}")
 _SLOW: ContextVar[Counter[str] | None] = ContextVar("slow", default=None)

@@ -106,6 +106,7 @@ class LintConfig(TaskFileConfig):
         ),
     ] = "note"
     show: Annotated[int, Field(ge=0), Option("findings shown")] = 3
+    full: Annotated[bool, Option("print all categories instead of one screen")] = False
     out: Annotated[Path | None, Output("write lint.json and lint.csv", "DIR")] = None
     fail_on_findings: Annotated[bool, Option("exit with 1 if there are findings")] = False
 
@@ -144,7 +145,7 @@ class BlindConfig(TasksConfig):
       trajudge rules blind --tasks test.raw.json
       trajudge rules blind --tasks test.raw.json --answers gpt=answers.json --out blind
 
-    trajudge.rules.audit.scoring scores any evaluator of trajudge.rules.verdict from Python.
+    trajudge.rules.audit.blind scores any evaluator of trajudge.rules.verdict from Python.
     """
 
     epilog: ClassVar[str] = (
@@ -162,22 +163,6 @@ class BlindConfig(TasksConfig):
     out: Annotated[Path | None, Output("write naive.json and naive.csv", "DIR")] = None
 
 
-class TrimConfig(SitesConfig):
-    """Make runs' traces small, so that each is evaluated as before.
-
-    trajudge rules trim --tasks webarena-verified.json --runs runs/ --out small/
-    """
-
-    epilog: ClassVar[str] = (
-        "exit codes: 0 done, 1 a trace could not be read, 2 a mistake in the call or its files"
-    )
-
-    tasks: Annotated[Path, Option("the tasks of WebArena Verified")]
-    runs: Annotated[Path, Option("a folder of runs, or a submission", "PATH")]
-    out: Annotated[Path, Output("where the smaller runs go", "DIR")]
-    task: Annotated[tuple[str, ...], Option("only this task; may be repeated", "ID")] = ()
-
-
 class ProbeConfig(Settings):
     """Record what a site's probes say before or after a run.
 
@@ -192,19 +177,3 @@ class ProbeConfig(Settings):
     probes: Annotated[Path, Option("probes by name (JSON)")]
     run_folder: Annotated[Path, Output("folder of the agent's run", "DIR")]
     when: Annotated[Literal["before", "after"], Option("of the run")]
-
-
-class LocatorsConfig(Settings):
-    """Read the locators of page checks in the HTML that runs stored. Needs a browser (the extra
-    browser and a Chromium).
-
-      trajudge rules locators --tasks test.raw.json --runs runs.jsonl --save read.jsonl
-    """
-
-    epilog: ClassVar[str] = (
-        "exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted"
-    )
-
-    tasks: Annotated[Path, Option("the task file")]
-    runs: Annotated[Path, Option("the runs: a folder or a file", "PATH")]
-    save: Annotated[Path, Output("file to write")]

@@ -563,7 +563,7 @@ def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None =
     since its spread is not known.
     """
     total = np.zeros(values.shape[:-1])
-    for place in strata_of(stratum_sizes):
+    for place in strata_of(tuple(stratum_sizes.tolist())):
         a, m = values[..., place], len(place)
         b = a if other is None else other[..., place]
         products = np.einsum("...c,...c->...", a, b)
@@ -599,7 +599,7 @@ def _between_strata(hits: Floats, trials: Floats, rate: Floats, stratum_sizes: I
     """Variance (L,) that comes of how many trials fall to strata whose rates differ, beyond that of
     independent trials, which has it already; as a share of the latter."""
     added = np.zeros(len(hits))
-    for place in strata_of(stratum_sizes):
+    for place in strata_of(tuple(stratum_sizes.tolist())):
         total, m = trials[:, place].sum(axis=-1), len(place)
         if m > 1 and m < trials.shape[1]:
             apart = hits[:, place].sum(axis=-1) / np.maximum(total, 1e-12) - rate
@@ -619,7 +619,7 @@ def _correlation(hits: Floats, trials: Floats, stratum_sizes: Ints) -> Floats:
     shrink = np.minimum(1.0, _LARGEST_CLUSTER / trials.max(axis=-1, keepdims=True))
     logs = np.zeros((len(hits), len(_CORRELATIONS)))
     base = 1 - _CORRELATIONS[:, None]
-    for place in strata_of(stratum_sizes):
+    for place in strata_of(tuple(stratum_sizes.tolist())):
         h, n = hits[:, place] * shrink, trials[:, place] * shrink
         some = (n > 0).sum(axis=-1)
         rate = h.sum(axis=-1) / np.maximum(n.sum(axis=-1), 1e-12)
@@ -647,13 +647,10 @@ def _exceeding(sizes: Floats) -> Floats:
     return np.asarray(beyond[:, 1:] + parts[:, :top]).reshape(*sizes.shape[:-1], top)
 
 
-def strata_of(stratum_sizes: Ints) -> tuple[Ints, ...]:
-    """Return the places of the clusters of every stratum; those of one cluster are one stratum."""
-    return _strata(tuple(stratum_sizes.tolist()))
-
-
 @lru_cache(maxsize=64)
-def _strata(sizes: tuple[int, ...]) -> tuple[Ints, ...]:
+def strata_of(sizes: tuple[int, ...]) -> tuple[Ints, ...]:
+    """Return the places of the clusters of every stratum, of these sizes (H,); those of one cluster
+    are one stratum."""
     places = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
     alone = [place for place in places if len(place) == 1]
     joined = [np.concatenate(alone)] if alone else []
@@ -755,77 +752,16 @@ def clustered_differences(
     transform: Transform = np.asarray,
     squares: ArrayLike | None = None,
     pairs: Ints | None = None,
+    with_p_value: bool = True,
 ) -> RateDifferences:
     """From ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second, or with ``pairs``
     (2, P) from those (..., J, C) of J raters, the places of first and second among them: (..., P).
 
     ``transform`` is an increasing function of a rate, of which the difference is then (F1 of its
     J). Of weighted trials, ``squares``, of the same shape, are the sums of squared weights
-    (``clustered_rates``). Undefined where either rate or its interval is.
+    (``clustered_rates``). Undefined where either rate or its interval is. The p-value takes a
+    search: without ``with_p_value`` it is nan.
     """
-    difference, ends = _ends_by_level(
-        hits, trials, stratum_sizes, transform, squares=squares, pairs=pairs
-    )
-    with np.errstate(invalid="ignore"):
-        low, high = ends(1 - confidence)
-        p_value = _p_value(ends, difference)
-    return RateDifferences(Interval(difference, low, high, confidence), p_value)
-
-
-def differences_by_cluster(
-    first: ArrayLike,
-    second: ArrayLike,
-    cluster: ArrayLike,
-    stratum: ArrayLike | None = None,
-    *,
-    trials: ArrayLike = 1.0,
-    confidence: float = 0.95,
-    weights: ArrayLike | None = None,
-) -> RateDifferences:
-    """Difference (1,) of two rates on N observations: hits of the ``first`` and ``second`` (N,)
-    among ``trials``, (N,) for both or (2, N), by ``cluster`` (N,) within ``stratum`` (N,), labels
-    of any kind; ``weights`` (N,) as of ``rates_by_cluster``."""
-    hits = np.stack([np.asarray(part, dtype=float) for part in (first, second)])
-    tried = np.broadcast_to(np.asarray(trials, dtype=float), hits.shape)
-    weight = unequal(weights)
-    each = 1.0 if weight is None else weight
-    columns = np.concatenate([hits * each, tried * each, tried * np.square(each)])
-    clusters = sum_clusters(columns.T, cluster, stratum)
-    h, n, squares = clusters.sums.T.reshape(3, 2, 1, -1)
-    return clustered_differences(
-        h,
-        n,
-        clusters.stratum_sizes,
-        confidence,
-        squares=None if weight is None else squares,
-    )
-
-
-def difference_limits(
-    hits: ArrayLike,
-    trials: ArrayLike,
-    stratum_sizes: ArrayLike,
-    confidence: float = 0.95,
-    squares: ArrayLike | None = None,
-) -> Interval:
-    """Compute the difference (...) and its limits as ``clustered_differences``, without a
-    p-value, which takes a search."""
-    difference, ends = _ends_by_level(hits, trials, stratum_sizes, np.asarray, squares=squares)
-    with np.errstate(invalid="ignore"):
-        low, high = ends(1 - confidence)
-    return Interval(difference, low, high, confidence)
-
-
-def _ends_by_level(
-    hits: ArrayLike,
-    trials: ArrayLike,
-    stratum_sizes: ArrayLike,
-    transform: Transform,
-    *,
-    squares: ArrayLike | None = None,
-    pairs: Ints | None = None,
-) -> tuple[Floats, Ends]:
-    """Return the difference (...), and a function from a level to its limits."""
     h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
     known = rate_evidence(h, n, sizes, squares)
@@ -859,7 +795,41 @@ def _ends_by_level(
         above = up[0] ** 2 - 2 * correlation * up[0] * down[1] + down[1] ** 2
         return difference - np.sqrt(below), difference + np.sqrt(above)
 
-    return difference, ends
+    with np.errstate(invalid="ignore"):
+        low, high = ends(1 - confidence)
+        p_value = np.full(difference.shape, np.nan)
+        if with_p_value:
+            p_value = _p_value(ends, difference)
+    return RateDifferences(Interval(difference, low, high, confidence), p_value)
+
+
+def differences_by_cluster(
+    first: ArrayLike,
+    second: ArrayLike,
+    cluster: ArrayLike,
+    stratum: ArrayLike | None = None,
+    *,
+    trials: ArrayLike = 1.0,
+    confidence: float = 0.95,
+    weights: ArrayLike | None = None,
+) -> RateDifferences:
+    """Difference (1,) of two rates on N observations: hits of the ``first`` and ``second`` (N,)
+    among ``trials``, (N,) for both or (2, N), by ``cluster`` (N,) within ``stratum`` (N,), labels
+    of any kind; ``weights`` (N,) as of ``rates_by_cluster``."""
+    hits = np.stack([np.asarray(part, dtype=float) for part in (first, second)])
+    tried = np.broadcast_to(np.asarray(trials, dtype=float), hits.shape)
+    weight = unequal(weights)
+    each = 1.0 if weight is None else weight
+    columns = np.concatenate([hits * each, tried * each, tried * np.square(each)])
+    clusters = sum_clusters(columns.T, cluster, stratum)
+    h, n, squares = clusters.sums.T.reshape(3, 2, 1, -1)
+    return clustered_differences(
+        h,
+        n,
+        clusters.stratum_sizes,
+        confidence,
+        squares=None if weight is None else squares,
+    )
 
 
 def _p_value(ends: Ends, difference: Floats) -> Floats:

@@ -96,14 +96,9 @@ def with_goals(items: Loaded, goals: GoalsFile | None) -> Loaded:
         elif trajectory.goal.strip() or trajectory.goal_images:
             yield trajectory
         else:
-            yield Unreadable(
-                str(trajectory.key), _missing(trajectory.raw_task_id, goals), trajectory.key
-            )
-
-
-def _missing(task_id: str, goals: GoalsFile | None) -> str:
-    where = f"and {goals.file.name} has none either" if goals else "give --goals FILE"
-    return f"no goal for task {task_id!r} in the run's files; {where}"
+            where = f"and {goals.file.name} has none either" if goals else "give --goals FILE"
+            why = f"no goal for task {trajectory.raw_task_id!r} in the run's files; {where}"
+            yield Unreadable(str(trajectory.key), why, trajectory.key)
 
 
 def _entries(file: Path, content: bytes) -> Iterator[tuple[str, object, object]]:
@@ -113,7 +108,11 @@ def _entries(file: Path, content: bytes) -> Iterator[tuple[str, object, object]]
     except (ValueError, RecursionError):
         value = None
     is_record = isinstance(value, dict) and {"task_id", "goal"} <= value.keys()
-    if isinstance(value, dict) and not is_record and not any(map(_is_list, value.values())):
+    if (
+        isinstance(value, dict)
+        and not is_record
+        and not any(isinstance(one, list) for one in value.values())
+    ):
         yield from ((f"task {task!r}", task, goal) for task, goal in value.items())
         return
     try:
@@ -127,10 +126,6 @@ def _entries(file: Path, content: bytes) -> Iterator[tuple[str, object, object]]
         raise UserError(f"--goals {file}: has no column task_id or no goal, but {has}: rename them")
     for row, cells in enumerate(zip(table.column(task), table.column(goal), strict=True)):
         yield table.at(row), *cells
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
 
 
 def _text(value: object) -> str:

@@ -104,7 +104,8 @@ class HubCopy:
         self._folders = dict[str, dict[str, Listed]]()
         self._failed_in_a_row = 0
         self._record = _read_record(folder)
-        if revision and self._record and revision not in self._revisions():
+        known = (self._record.get("revision"), self._record.get("asked"))
+        if revision and self._record and revision not in known:
             raise UserError(
                 f"{folder} holds revision {self._record['revision']} of {repo}, not {revision}: "
                 "give another folder with --out, or leave --revision out"
@@ -172,7 +173,7 @@ class HubCopy:
             return
         listed = self.listed(_listed_folder(path))[path]
         content = self._request(path, partial(self._read_columns, path, listed, left_out)) or b""
-        self._save(target, content)
+        _save(target, content)
         digests = {**self._record.get("texts", {}), path: sha256(content).hexdigest()}
         self._write({"texts": digests})
         self._count(downloaded=1, bytes=len(content))
@@ -308,20 +309,10 @@ class HubCopy:
             for name, number in more.items():
                 setattr(self.counts, name, getattr(self.counts, name) + number)
 
-    def _revisions(self) -> tuple[object, ...]:
-        return self._record.get("revision"), self._record.get("asked")
-
     def _write(self, changes: dict[str, Any]) -> None:
         with self._lock:
             self._record = {**self._record, **changes}
             _write_json(self.folder / _RECORD / "copy.json", self._record)
-
-    def _save(self, target: Path, content: bytes) -> None:
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(target, content)
-        except OSError as error:
-            raise UserError(f"cannot write {target}: {error.strerror or error}") from error
 
 
 def _listed_folder(path: str) -> str:
@@ -393,10 +384,14 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 
 def _write_json(path: Path, content: object) -> None:
+    _save(path, json.dumps(content, indent=1).encode())
+
+
+def _save(path: Path, content: bytes) -> None:
     """Write a small file completely or not at all. Raises UserError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, json.dumps(content, indent=1).encode())
+        write_bytes(path, content)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 

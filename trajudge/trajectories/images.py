@@ -14,13 +14,14 @@ from io import BytesIO
 from math import sqrt
 from pathlib import Path
 from threading import Condition
-from typing import Any, NamedTuple, TypeVar, cast
-
-from PIL import Image
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.errors import ImageUnreadable
 from trajudge.util.files import UnsafeFile, open_regular
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -396,6 +397,8 @@ def _read(ref: ImageRef) -> bytes:
 
 
 def _open(content: bytes) -> Image.Image:
+    from PIL import Image  # noqa: PLC0415 - slow to import, and many runs need no picture
+
     return Image.open(BytesIO(content), formats=_FORMATS)
 
 
@@ -454,6 +457,8 @@ def _scaled(size: tuple[int, int], scale: float) -> tuple[int, int]:
 def _fitted(
     image: Image.Image, scale: float, max_bytes: int, media_types: frozenset[str]
 ) -> EncodedImage:
+    from PIL import Image  # noqa: PLC0415 - as above
+
     while True:
         size = _scaled(image.size, scale)
         resized = image if size == image.size else image.resize(size, Image.Resampling.LANCZOS)

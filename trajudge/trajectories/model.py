@@ -38,7 +38,7 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-_TOLD: dict[frozenset[str], set[str]] = {}
+_GIVEN: dict[frozenset[str], set[str]] = {}
 R = TypeVar("R", bound=Record)
 
 
@@ -47,7 +47,7 @@ def compacted(record: R) -> R:
     names beside each, which takes more than most keys. It copies the set before it changes it."""
     fields_set = record.__pydantic_fields_set__
     object.__setattr__(
-        record, "__pydantic_fields_set__", _TOLD.setdefault(frozenset(fields_set), fields_set)
+        record, "__pydantic_fields_set__", _GIVEN.setdefault(frozenset(fields_set), fields_set)
     )
     return record
 
@@ -66,14 +66,14 @@ def checked(kind: type[R], fields: dict[str, Any]) -> R:
     them again takes several times as long."""
     record = kind.__new__(kind)
     _set_fields(record, fields)
-    _set_told(record, _every_field(kind))
+    _set_given(record, _every_field(kind))
     _set_extra(record, None)
     _set_private(record, None)
     return record
 
 
 # The attributes that pydantic's own ``__init__`` sets; to look them up by name takes longer.
-_set_fields, _set_told, _set_extra, _set_private = (
+_set_fields, _set_given, _set_extra, _set_private = (
     vars(BaseModel)[name].__set__
     for name in (
         "__dict__",
@@ -86,7 +86,7 @@ _set_fields, _set_told, _set_extra, _set_private = (
 
 @cache
 def _every_field(kind: type[Record]) -> set[str]:
-    return _TOLD.setdefault(frozenset(kind.model_fields), set(kind.model_fields))
+    return _GIVEN.setdefault(frozenset(kind.model_fields), set(kind.model_fields))
 
 
 def canonical_task_id(benchmark: str, task_id: str) -> str:
@@ -125,9 +125,11 @@ class TrajectoryKey(Record):
         fields = {
             "benchmark": intern(benchmark),
             "agent": intern(agent),
-            "task_id": canonical_task_id(benchmark, task_id),
+            "task_id": task_id,
             "attempt": attempt,
         }
+        if benchmark in _VARIANT_SEGMENTS:
+            fields["task_id"] = canonical_task_id(benchmark, task_id)
         return checked(cls, fields)
 
     @property
@@ -155,11 +157,10 @@ class ImageRef(Record):
     sha256: str | None = None
     problem: str | None = None
 
-    @model_validator(mode="after")
-    def _one_source(self) -> ImageRef:
+    def model_post_init(self, _: object) -> None:
+        """Check that there is one source. Raises ValueError."""
         if (self.path is None) + (self.data is None) + (self.problem is None) != 2:
             raise ValueError("an ImageRef has either a path or data, or a problem")
-        return self
 
 
 class Observation(Record):

@@ -10,7 +10,7 @@ import pickletools
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -329,21 +329,84 @@ class _Machine:
         self.outer: list[list[object]] = []
         self.memo: dict[int, object] = {}
 
-    def step(self, name: str, argument: object) -> None:
+    def push(self, value: object) -> None:
+        self.stack.append(value)
+
+    def step(self, name: str, argument: object) -> None:  # noqa: PLR0912, PLR0915 - a case each
+        """Do what an opcode says of data. Raises UnsafePickle for any other."""
         if name in _LITERALS:
-            self.stack.append(argument)
-        elif name in _PUTS:
-            self.memo[_index(argument)] = self.stack[-1]
-        elif name in _GETS:
-            self.stack.append(self.memo[_index(argument)])
-        elif name in _CONSTANTS:
-            self.stack.append(_CONSTANTS[name])
-        elif name in _FRESH:
-            self.stack.append(_FRESH[name]())
-        elif name in _HANDLERS:
-            _HANDLERS[name](self, argument)
-        elif name not in {"PROTO", "FRAME", "STOP"}:
-            raise UnsafePickle(f"it wants code of the reader's to run (opcode {name})")
+            self.push(argument)
+            return
+        match name:
+            case "MEMOIZE":
+                self.memo[len(self.memo)] = self.stack[-1]
+            case "GET" | "BINGET" | "LONG_BINGET":
+                self.push(self.memo[_index(argument)])
+            case "PUT" | "BINPUT" | "LONG_BINPUT":
+                self.memo[_index(argument)] = self.stack[-1]
+            case "MARK":
+                self.outer.append(self.stack)
+                self.stack = []
+            case "NONE":
+                self.push(None)
+            case "NEWTRUE" | "NEWFALSE":
+                self.push(name == "NEWTRUE")
+            case "EMPTY_TUPLE":
+                self.push(())
+            case "EMPTY_LIST" | "EMPTY_SET":
+                self.push([])
+            case "EMPTY_DICT":
+                self.push({})
+            case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                self.push(tuple(self.take(int(name[-1]))))
+            case "TUPLE" | "FROZENSET":
+                self.push(tuple(self.since_mark()))
+            case "LIST":
+                self.push(self.since_mark())
+            case "DICT":
+                self.push(_pairs(self.since_mark()))
+            case "APPEND":
+                self.extend(self.take(1))
+            case "APPENDS" | "ADDITEMS":
+                self.extend(self.since_mark())
+            case "SETITEM":
+                self.update(self.take(2))
+            case "SETITEMS":
+                self.update(self.since_mark())
+            case "BUILD":
+                (state,) = self.take(1)
+                if not isinstance(instance := self.stack[-1], PickledObject):
+                    raise BadPickle("it is damaged (attributes for what is no instance)")
+                instance.state = state
+            case "GLOBAL" | "INST":
+                module, _, called = str(argument).partition(" ")
+                if name == "GLOBAL":
+                    self.push(resolve_global(module, called))
+                else:
+                    arguments = tuple(self.since_mark())
+                    self.push(reduce_call(resolve_global(module, called), arguments))
+            case "STACK_GLOBAL":
+                self.push(resolve_global(*self.take(2)))
+            case "REDUCE":
+                self.push(reduce_call(*self.take(2)))
+            case "OBJ":
+                target, *rest = self.since_mark()
+                self.push(reduce_call(target, tuple(rest)))
+            case "NEWOBJ":
+                self.push(new_object(*self.take(2)))
+            case "NEWOBJ_EX":
+                target, values, _keywords = self.take(3)
+                self.push(new_object(target, values))
+            case "POP" if self.stack:
+                self.stack.pop()
+            case "POP" | "POP_MARK":
+                self.since_mark()
+            case "DUP":
+                self.push(self.stack[-1])
+            case "PROTO" | "FRAME" | "STOP":
+                pass
+            case _:
+                raise UnsafePickle(f"it wants code of the reader's to run (opcode {name})")
 
     def since_mark(self) -> list[object]:
         """Take the objects since the last mark off the stack."""
@@ -358,34 +421,6 @@ class _Machine:
         top = self.stack[len(self.stack) - count :]
         del self.stack[len(self.stack) - count :]
         return top
-
-    def mark(self, _: object) -> None:
-        self.outer.append(self.stack)
-        self.stack = []
-
-    def pop(self, _: object) -> None:
-        if self.stack:
-            self.stack.pop()
-        else:
-            self.since_mark()
-
-    def pop_mark(self, _: object) -> None:
-        self.since_mark()
-
-    def list_(self, _: object) -> None:
-        elements = self.since_mark()
-        self.stack.append(elements)
-
-    def tuple_(self, _: object) -> None:
-        elements = tuple(self.since_mark())
-        self.stack.append(elements)
-
-    def dict_(self, _: object) -> None:
-        entries = _pairs(self.since_mark())
-        self.stack.append(entries)
-
-    def memoize(self, _: object) -> None:
-        self.memo[len(self.memo)] = self.stack[-1]
 
     def extend(self, elements: list[object]) -> None:
         target = self.stack[-1]
@@ -406,41 +441,6 @@ class _Machine:
         if not isinstance(target, dict):
             raise BadPickle("it is damaged (entries for what is no dictionary)")
         target.update(_pairs(flat))
-
-    def build(self, _: object) -> None:
-        (state,) = self.take(1)
-        target = self.stack[-1]
-        if not isinstance(target, PickledObject):
-            raise BadPickle("it is damaged (attributes for what is no instance)")
-        target.state = state
-
-    def stack_global(self, _: object) -> None:
-        module, name = self.take(2)
-        self.stack.append(resolve_global(module, name))
-
-    def global_(self, argument: object) -> None:
-        module, _, name = str(argument).partition(" ")
-        self.stack.append(resolve_global(module, name))
-
-    def inst(self, argument: object) -> None:
-        module, _, name = str(argument).partition(" ")
-        arguments = tuple(self.since_mark())
-        self.stack.append(reduce_call(resolve_global(module, name), arguments))
-
-    def obj(self, _: object) -> None:
-        target, *arguments = self.since_mark()
-        self.stack.append(reduce_call(target, tuple(arguments)))
-
-    def reduce(self, _: object) -> None:
-        target, arguments = self.take(2)
-        self.stack.append(reduce_call(target, arguments))
-
-    def new(self, _: object) -> None:
-        self.stack.append(new_object(*self.take(2)))
-
-    def new_ex(self, _: object) -> None:
-        target, arguments, _keywords = self.take(3)
-        self.stack.append(new_object(target, arguments))
 
 
 def _index(argument: object) -> int:
@@ -468,71 +468,9 @@ def _plain_key(value: object) -> bool:
 
 
 _LITERALS = frozenset(
-    [
-        "INT",
-        "BININT",
-        "BININT1",
-        "BININT2",
-        "LONG",
-        "LONG1",
-        "LONG4",
-        "FLOAT",
-        "BINFLOAT",
-        "STRING",
-        "BINSTRING",
-        "SHORT_BINSTRING",
-        "BINBYTES",
-        "SHORT_BINBYTES",
-        "BINBYTES8",
-        "BYTEARRAY8",
-        "UNICODE",
-        "BINUNICODE",
-        "SHORT_BINUNICODE",
-        "BINUNICODE8",
-    ]
+    {
+        *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+        *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"),
+        *("BYTEARRAY8", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
+    }
 )
-
-_PUTS = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
-
-_GETS = frozenset({"GET", "BINGET", "LONG_BINGET"})
-
-_CONSTANTS: dict[str, object] = {
-    "NONE": None,
-    "NEWTRUE": True,
-    "NEWFALSE": False,
-    "EMPTY_TUPLE": (),
-}
-
-_FRESH: dict[str, Callable[[], object]] = {
-    "EMPTY_LIST": list,
-    "EMPTY_DICT": dict,
-    "EMPTY_SET": list,
-}
-
-_HANDLERS: dict[str, Callable[[_Machine, object], None]] = {
-    "MARK": _Machine.mark,
-    "POP": _Machine.pop,
-    "POP_MARK": _Machine.pop_mark,
-    "DUP": lambda m, _: m.stack.append(m.stack[-1]),
-    "MEMOIZE": _Machine.memoize,
-    "LIST": _Machine.list_,
-    "TUPLE": _Machine.tuple_,
-    "FROZENSET": _Machine.tuple_,
-    "TUPLE1": lambda m, _: m.stack.append(tuple(m.take(1))),
-    "TUPLE2": lambda m, _: m.stack.append(tuple(m.take(2))),
-    "TUPLE3": lambda m, _: m.stack.append(tuple(m.take(3))),
-    "DICT": _Machine.dict_,
-    "APPEND": lambda m, _: m.extend(m.take(1)),
-    "APPENDS": lambda m, _: m.extend(m.since_mark()),
-    "ADDITEMS": lambda m, _: m.extend(m.since_mark()),
-    "SETITEM": lambda m, _: m.update(m.take(2)),
-    "SETITEMS": lambda m, _: m.update(m.since_mark()),
-    "BUILD": _Machine.build,
-    "STACK_GLOBAL": _Machine.stack_global,
-    "GLOBAL": _Machine.global_,
-    "INST": _Machine.inst,
-    "OBJ": _Machine.obj,
-    "REDUCE": _Machine.reduce,
-    "NEWOBJ": _Machine.new,
-    "NEWOBJ_EX": _Machine.new_ex,
-}

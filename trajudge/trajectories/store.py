@@ -26,7 +26,6 @@ from trajudge.trajectories.model import (
     Unreadable,
     Want,
     accept_all,
-    compacted,
 )
 from trajudge.trajectories.needs import EVERYTHING, NOT_READ, Needs
 from trajudge.util.errors import ImageUnreadable, UserError
@@ -87,7 +86,7 @@ def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
             text = line if start else utf8(line, file)
             if len(line) <= MAX_LINE_BYTES and (key := _key_of(text)):
                 place = StoredPosition(start, len(line.rstrip(b"\n")))
-                positions.setdefault(compacted(key), place)
+                positions.setdefault(key, place)
             start += len(line)
     return positions
 
@@ -120,19 +119,41 @@ class _Images:
 
     def find(self, name: str) -> ImageRef | None:
         """Refer to the image of that hash; None without one that looks like an image."""
-        ref = self._refs.get(name)
-        if ref is None and (path := self._find_path(name)) is not None:
-            if len(self._refs) == _REMEMBERED:
-                self._refs.clear()
-            ref = self._refs[name] = ImageRef(path=path, sha256=name)
+        if name in self._refs:
+            return self._refs[name]
+        paths = (self.path / f"{name}.{extension}" for extension in EXTENSIONS.values())
+        path = next(filter(self._root.has_file, paths), None)
+        if path is None or (path.suffix != ".bin" and is_image_file(path)):
+            return None
+        if len(self._refs) == _REMEMBERED:
+            self._refs.clear()
+        ref = self._refs[name] = ImageRef(path=path, sha256=name)
         return ref
 
-    def _find_path(self, name: str) -> Path | None:
-        for extension in EXTENSIONS.values():
-            path = self.path / f"{name}.{extension}"
-            if self._root.has_file(path):
-                return path if extension == "bin" or is_image_file(path) is None else None
-        return None
+    def refer(
+        self, named: Iterable[tuple[str, object]], lost: list[str], *, is_needed: bool
+    ) -> list[ImageRef | None]:
+        """Refer to pictures, each described and named by its hash; sentences about those that
+        cannot be read go to ``lost``. Raises ValueError for what is no hash."""
+        refs: list[ImageRef | None] = []
+        for picture, name in named:
+            if name is None:
+                refs.append(None)
+            elif not isinstance(name, str) or not _HASH.fullmatch(name):
+                raise ValueError(
+                    f"{picture} is not referred to by 64 hexadecimal digits: {name!r:.80}"
+                )
+            elif not is_needed:
+                refs.append(NOT_READ)
+            elif (ref := self.find(name)) is not None:
+                refs.append(ref)
+            else:
+                problem = (
+                    "it was lost before" if name == LOST else f"no image {name} in {self.path}"
+                )
+                lost.append(f"{picture}: {problem}")
+                refs.append(ImageRef(problem=problem, sha256=None if name == LOST else name))
+        return refs
 
 
 def _read_line(
@@ -221,32 +242,17 @@ def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
 
 def _decode(record: dict[str, Any], images: _Images) -> Trajectory:
     lost: list[str] = []
-
-    def image_ref(name: object, picture: str, *, is_needed: bool) -> ImageRef | None:
-        if name is None:
-            return None
-        if not isinstance(name, str) or not _HASH.fullmatch(name):
-            raise ValueError(f"{picture} is not referred to by 64 hexadecimal digits: {name!r:.80}")
-        if not is_needed:
-            return NOT_READ
-        if (ref := images.find(name)) is not None:
-            return ref
-        problem = "it was lost before" if name == LOST else f"no image {name} in {images.path}"
-        lost.append(f"{picture}: {problem}")
-        return ImageRef(problem=problem, sha256=None if name == LOST else name)
-
-    for at, step in enumerate(_list(record, "steps")):
-        observation = step.get("observation") if isinstance(step, dict) else None
-        if isinstance(observation, dict):
-            observation["screenshot"] = image_ref(
-                observation.get("screenshot"),
-                f"screenshot of step {at}",
-                is_needed=bool(images.needs.screenshots),
-            )
-    refs = [
-        image_ref(name, "goal image", is_needed=images.needs.goal_images)
-        for name in _list(record, "goal_images")
+    shown = [
+        (f"screenshot of step {at}", observation)
+        for at, step in enumerate(_list(record, "steps"))
+        if isinstance(step, dict) and isinstance(observation := step.get("observation"), dict)
     ]
+    named = [(picture, observation.get("screenshot")) for picture, observation in shown]
+    refs = images.refer(named, lost, is_needed=bool(images.needs.screenshots))
+    for (_, observation), ref in zip(shown, refs, strict=True):
+        observation["screenshot"] = ref
+    named = [("goal image", name) for name in _list(record, "goal_images")]
+    refs = images.refer(named, lost, is_needed=images.needs.goal_images)
     record["goal_images"] = [ref for ref in refs if ref is not None]
     reward = record.get("official_reward")
     if reward == "NaN" or (isinstance(reward, float) and isnan(reward)):

@@ -48,7 +48,7 @@ class UnsafeFile(OSError, ValueError):
         super().__init__(errno.EINVAL, why, os.fspath(path))
 
     def __str__(self) -> str:
-        return f"{_name(Path(self.filename))} {self.strerror}"
+        return f"{_readable(Path(self.filename).name)} {self.strerror}"
 
     def __reduce__(self) -> tuple[type[UnsafeFile], tuple[str, str]]:
         """Pickle it by its own arguments, for worker processes."""
@@ -229,10 +229,6 @@ def _blobs(root: str) -> list[str]:
 def _closed(folder: str) -> str:
     """With a separator at its end, so that ``/data2`` does not lie in ``/data``."""
     return folder if folder.endswith(os.sep) else folder + os.sep
-
-
-def _name(path: Path) -> str:
-    return _readable(path.name)
 
 
 def _readable(path: str | Path) -> str:

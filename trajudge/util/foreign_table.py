@@ -31,6 +31,12 @@ _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst", ".ndjson.gz", ".ndjson
 _TRIED_ROWS = 50  # of a CSV file, with each delimiter
 _ANY = msgspec.json.Decoder()
 
+TASK_NAMES = (
+    *("task", "task_id", "task_name", "question", "question_id", "goal", "prompt_id"),
+    *("intent", "instruction", "scenario", "problem", "problem_id", "item", "prompt"),
+)
+"""What the column of a row's task is known by, in this order."""
+
 csv.field_size_limit(2**27)  # a column of reasoning or of whole pages is longer than 128 KiB
 
 

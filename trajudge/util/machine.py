@@ -61,8 +61,12 @@ def own_addresses(family: socket.AddressFamily) -> list[str]:
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as routed:
         routed.connect((_UNROUTED[family == socket.AF_INET6], 9))  # sends nothing
         addresses.append(str(routed.getsockname()[0]))
-    own = [address for address in dict.fromkeys(addresses) if "%" not in address]
-    return [address for address in own if not _is_local(address)]
+    parsed = [ipaddress.ip_address(one) for one in dict.fromkeys(addresses) if "%" not in one]
+    return [
+        str(one)
+        for one in parsed
+        if not (one.is_loopback or one.is_link_local or one.is_unspecified)
+    ]
 
 
 def own_names() -> list[str]:
@@ -73,11 +77,6 @@ def own_names() -> list[str]:
     if "." not in name:
         names[f"{name}.local"] = None
     return [name for name in names if name and not name.startswith("localhost")]
-
-
-def _is_local(address: str) -> bool:
-    parsed = ipaddress.ip_address(address)
-    return parsed.is_loopback or parsed.is_link_local or parsed.is_unspecified
 
 
 def _of_ipv4_interfaces() -> list[str]:

@@ -36,7 +36,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from functools import cached_property
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -163,7 +163,7 @@ class Setting:
             return self.option.metavar
         return "--" + self.name.replace("_", "-")
 
-    @property
+    @cached_property
     def kind(self) -> Any:
         """The type without None."""
         return _without_none(self.info.annotation)
@@ -178,7 +178,7 @@ class Setting:
         kind = self.kind
         return get_origin(kind) is dict or (get_origin(kind) is tuple and ... in get_args(kind))
 
-    @property
+    @cached_property
     def inner(self) -> Any:
         """The type of one value."""
         if get_origin(self.kind) is tuple and self.is_repeated:
@@ -436,6 +436,9 @@ def make(kind: type[S], values: Mapping[str, Any]) -> S:
     return record
 
 
+_PATHS = {"FILE", "PATH", "DIR", "IN", "STORE"}  # placeholders of what is read
+
+
 def _check_value(one: Setting, value: Any) -> None:
     """Raise UserError for an empty text, a truth value in place of a number, and a path to read
     that is a pipe or a device."""
@@ -446,7 +449,8 @@ def _check_value(one: Setting, value: Any) -> None:
         raise UserError(f"{one.flag} takes one value, not {len(value)}: give one")
     if isinstance(value, bool) and one.inner in (int, float):
         raise UserError(f"{one.flag} {value}: must be a number")
-    if isinstance(one.option, Output) or not (one.inner is Path or _names_path(one.metavar)):
+    names_path = one.inner is Path or _PATHS & set(re.findall("[A-Z]+", one.metavar))
+    if isinstance(one.option, Output) or not names_path:
         return
     for word in map(str, several):
         for path in {word, word.partition(":")[2], word.partition("=")[2]}:
@@ -454,10 +458,6 @@ def _check_value(one: Setting, value: Any) -> None:
                 raise UserError(
                     f"{one.flag} {word}: {path} is {what}: name a regular file or a folder"
                 )
-
-
-def _names_path(metavar: str) -> bool:
-    return bool({"FILE", "PATH", "DIR", "IN", "STORE"} & set(re.findall("[A-Z]+", metavar)))
 
 
 def _typed(one: Setting, value: Any) -> Any:
@@ -529,15 +529,12 @@ def _sentence(kind: type[Settings], error: ValidationError) -> str:
         return f"{flag} is missing: give a value"
     value = first["input"]
     if template := _REASONS.get(first["type"]):
-        why = "must be a number" if _is_nan(value) else template.format(**context)
+        is_nan = str(value).lower() == "nan"
+        why = "must be a number" if is_nan else template.format(**context)
         if first["type"] == "literal_error":
             why += did_you_mean(str(value), re.findall(r"'(.+?)'", str(context["expected"])))
     shown = value if isinstance(value, str | Path) else repr(value)
     return f"{flag} {shown!s:.80}: {why}"
-
-
-def _is_nan(value: Any) -> bool:
-    return (isinstance(value, float) and isnan(value)) or str(value).lower() == "nan"
 
 
 def _flag_at(kind: type[Settings], location: tuple[int | str, ...]) -> str:

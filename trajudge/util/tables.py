@@ -122,14 +122,6 @@ def _folded_row(
     return aligned(zip_longest(*lines, fillvalue=""), widths, names)
 
 
-def _is_empty(rows: Sequence[Row], column: int) -> bool:
-    return bool(rows) and all(row[column] in UNDEFINED for row in rows)
-
-
-def _chosen(row: Row, columns: Sequence[int]) -> list[str]:
-    return [row[n] for n in columns]
-
-
 def _least_widths(head: Row, rows: Sequence[Row], names: int) -> list[int]:
     """Return the widths of the columns where the heads of figures are folded at every space."""
     widths = widths_of([head, *rows])
@@ -162,14 +154,14 @@ def _blocks(
     blocks: list[list[str]] = []
     empty: list[str] = []
     for part in _parts(sizes, width, names):
-        if blocks and all(_is_empty(rows, n) for n in part):
-            empty += _chosen(head, part)
+        if blocks and rows and all(row[n] in UNDEFINED for row in rows for n in part):
+            empty += [head[n] for n in part]
             continue
         columns = [*range(names), *part]
         widths = [sizes[n] for n in columns]
-        lines = _head_lines(_chosen(head, columns), widths, names)
+        lines = _head_lines([head[n] for n in columns], widths, names)
         for row in rows:
-            lines += _folded_row(_chosen(row, columns), widths, names, names_too=False)
+            lines += _folded_row([row[n] for n in columns], widths, names, names_too=False)
         blocks.append(lines)
     left_out = broken(f"without a figure: {', '.join(empty)}", width, indent="  ")
     lines = [line for block in blocks for line in ("", *block)][1:]

@@ -271,7 +271,10 @@ def broken(text: str, width: int, *, indent: str = "", whole: bool = False) -> l
         if not part.strip():
             line += part if line.strip() or not lines else ""
             continue
-        if cells(line + part) > width and line.strip():
+        if cells(line + part) <= width:
+            line += part
+            continue
+        if line.strip():
             lines.append(line.rstrip())
             line = indent
         path = whole and "/" in part

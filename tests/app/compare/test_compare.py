@@ -19,11 +19,16 @@ from tests.app.serving import Served, served
 from tests.eval.cases import call, key, said
 from tests.waiting import wait_until
 from trajudge.annotations import store as annotation_store
-from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
-from trajudge.app.compare.paired_judges import PairedJudges, PairedTables
-from trajudge.app.compare.query import read_compare
-from trajudge.app.compare.table import compare
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.compare_page import (
+    PairedJudges,
+    PairedTables,
+    compare,
+    evidence_hash,
+    letters,
+    read_compare,
+    shown_to,
+)
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.score import read_sources, score_source
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.store.run_folder import (
@@ -300,6 +305,8 @@ def test_the_table_of_two_is_counted_once_while_the_runs_stay(tmp_path: Path) ->
         assert paired is not None
         return paired
 
+    counted()
+    assert wait_until(lambda: not any(run.notes() for run in workspace.runs.values()), every=0.05)
     whole, chosen = counted(), counted(f="expert:yes")
     assert chosen.counts.n < whole.counts.n
     assert counted() is whole

@@ -19,7 +19,7 @@ from tests.eval.cases import call
 from tests.eval.judge_replies import reply
 from tests.llm_server import LlmServer
 from tests.tables import table
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,

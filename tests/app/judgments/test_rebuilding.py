@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.eval.cases import call, said
 from tests.eval.judge_replies import reply
 from tests.llm_server import LlmServer
-from trajudge.app.judgments.rebuilding import RebuiltPrompt, rebuild
-from trajudge.app.trajectories.library import TrajectoryLibrary
+from trajudge.app.library import TrajectoryLibrary
+from trajudge.app.rebuilding import RebuiltPrompt, rebuild
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Judgment, Text

@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Answer, Served, served
 from trajudge.annotations.queue import LabelQueue
-from trajudge.app.labelling.audit import RuleText
-from trajudge.app.labelling.routes import label_room
-from trajudge.app.server.workspace import Workspace
+from trajudge.app.audit_pages import RuleText
+from trajudge.app.label_pages import label_room
+from trajudge.app.workspace import Workspace
 from trajudge.eval.labelling.build import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 

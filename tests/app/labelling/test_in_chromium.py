@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.app.browsing import complaints, launched, unfolded_goal
+from tests.app.browsing import WITH_TARGETS, complaints, launched, unfolded_goal
 from tests.app.labelling.sites import Site, queue_site
 from tests.app.labelling.visits import visited
 from tests.app.made_runs import Task
@@ -19,7 +19,7 @@ from tests.app.payloads import payloads
 from trajudge.annotations.model import EvidenceMark
 from trajudge.annotations.queue import FormAnswers
 from trajudge.annotations.queue_files import queue_annotations
-from trajudge.app.labelling.audit import RuleText
+from trajudge.app.audit_pages import RuleText
 from trajudge.util.jsonl import without_surrogates
 
 pytestmark = pytest.mark.browser
@@ -304,7 +304,7 @@ def test_axe_finds_nothing_in_light_and_dark(browser: Browser, tmp_path: Path) -
                 page.emulate_media(color_scheme="light")
                 page.goto(address)
                 page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-                light = Axe().run(page)
+                light = Axe().run(page, options=WITH_TARGETS)
                 assert light.violations_count == 0, f"{address}: {light.generate_report()}"
                 page.emulate_media(color_scheme="dark")
                 dark = Axe().run(page, options=contrasts)

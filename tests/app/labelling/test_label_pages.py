@@ -22,11 +22,10 @@ from trajudge.annotations.queue import (
     create_queue,
 )
 from trajudge.annotations.queue_files import queue_annotations
-from trajudge.app.labelling.audit import rank_items
-from trajudge.app.labelling.guidelines import blocks_of
-from trajudge.app.labelling.routes import label_room
-from trajudge.app.labelling.verdicts import FrameVerdicts
-from trajudge.app.server.workspace import Workspace
+from trajudge.app.audit_pages import FrameVerdicts, rank_items
+from trajudge.app.label_forms import blocks_of
+from trajudge.app.label_pages import label_room
+from trajudge.app.workspace import Workspace
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.agreement import queue_quality
 from trajudge.eval.scoring.records import OVERALL
@@ -55,7 +54,8 @@ def test_who_comes_chooses_a_name_first(site: Site) -> None:
     assert stranger.post("/people", name=" ").status == 422
     ann = Client(site, "Ann")
     assert "You are" in ann.get("/").text
-    assert ann.post("/people", name="Ann").status == 422
+    assert ann.post("/people", name="Ann").status == 303
+    assert "<strong><bdi>Ann</bdi></strong>" in ann.get("/").text
     for path in ("/queue/adjudicate", "/queue/agreement", "/queue/audit", "/queue/audit.csv"):
         assert ann.get(path).status == 403
     assert Client(site, "Joe", "adjudicator").get("/queue/next").status == 403

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.cases import key
-from trajudge.app.labelling.audit import read_rule_texts
+from trajudge.app.audit_pages import read_rule_texts
 from trajudge.util.errors import UserError
 
 

@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.app.browsing import complaints
 from tests.app.labelling.sites import Site
-from trajudge.app.labelling.people import cookie_of
+from trajudge.app.label_forms import cookie_of
 
 
 def visited(browser: Browser, site: Site, name: str, **context: object) -> tuple[Page, list[str]]:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.app.made_runs import Task, judgment, write_run
 from tests.app.serving import served
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line
 

@@ -30,7 +30,7 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
 
 
 def test_the_environment_escapes() -> None:
-    from trajudge.app.pages.templates import templates
+    from trajudge.app.rendering import templates
 
     shown = templates().from_string("{{ text }} {{ text|visible }}").render(text="<b>'\"&")
     assert "<b>" not in shown

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.app.payloads import payloads
-from trajudge.app.pages.untrusted import unfolding, visible
+from trajudge.app.rendering import unfolding, visible
 
 _BOX = re.compile(r'<span class="invisible" title="[^"<>]*">U\+([0-9A-F]{4,6})</span>')
 

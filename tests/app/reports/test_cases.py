@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.app.made_runs import Task, write_run
-from trajudge.app.reports.content import Content, report_content
+from tests.eval.cases import key
+from trajudge.app.report_content import Content, report_content
 from trajudge.app.settings import ReportConfig
 from trajudge.eval.settings import ScoreConfig
+from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, read_judgments, write_rewards
 
 WRONGLY_ACCEPTED = Task("accepted", False, True)
 TASKS = [
@@ -54,3 +56,16 @@ def test_a_trajectory_that_is_gone_is_said(tmp_path: Path) -> None:
     shown = content(run)
     assert [one.evidence for one in shown.cases] == [None, None]
     assert any("2 of 2 cases are shown without goal" in line for line in shown.warnings())
+
+
+def test_of_as_many_judges_the_rule_and_then_the_score_decide(tmp_path: Path) -> None:
+    tasks = [Task(name, False, True) for name in ("low", "ruled", "high")]
+    run = write_run(tmp_path, tasks)
+    scores = {"low": 0.6, "ruled": 0.5, "high": 0.9}
+    lines = [
+        judgment_line(one.model_copy(update={"score": scores[one.key.task_id[9:]]}))
+        for one in read_judgments(run)
+    ]
+    (run / JUDGMENTS).write_bytes(b"".join(lines))
+    write_rewards(run, {key(task.name): float(task.name == "ruled") for task in tasks})
+    assert names(content(run)) == ["ruled", "high", "low"]

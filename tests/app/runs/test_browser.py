@@ -14,9 +14,9 @@ from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from tests.eval.cases import key as key_of
-from trajudge.app.server.links import trajectory_link
-from trajudge.app.server.security.sessions import new_token
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.security import new_token
+from trajudge.app.web import trajectory_link
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -204,7 +204,7 @@ def test_words_deep_in_the_reasoning_are_found(browser: Browser, tmp_path: Path)
         page.keyboard.type('"parcel 1"')
         page.keyboard.press("Enter")
         page.get_by_text("1 judgment", exact=True).wait_for()
-        assert page.locator("tbody th a").first.inner_text() == "webarena.1"
+        assert page.locator("tbody th .soft").last.inner_text() == "webarena.1"
         assert events == []
         page.context.close()
 
@@ -220,6 +220,8 @@ def test_everything_works_without_scripts(browser: Browser, site: Served) -> Non
     page.get_by_role("button", name="Show").click()
     page.get_by_role("link", name="Next page").click()
     expect(page.locator("tbody tr")).to_have_count(10)
+    page.get_by_role("link", name="score").click()
+    expect(page.locator("th[aria-sort=descending]")).to_have_count(1)
     page.get_by_role("link", name="score").click()
     expect(page.locator("th[aria-sort=ascending]")).to_have_count(1)
     assert events == []

@@ -16,10 +16,11 @@ from tests.eval.unattributed import RubricTill, Till, shown_cost
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.waiting import wait_until
-from trajudge.app.runs import costs, scoring
-from trajudge.app.runs.costs import ListedCost, RunCosts
-from trajudge.app.runs.listing import listed_runs
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app import scoring
+from trajudge.app import scoring as costs
+from trajudge.app.run_list import listed_runs
+from trajudge.app.scoring import ListedCost, RunCosts
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.reporting.sentences import RunCost
 from trajudge.eval.store.run_folder import COST, JUDGMENTS

@@ -14,9 +14,9 @@ from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
 from tests.eval.cases import key
 from tests.waiting import wait_until
-from trajudge.app.runs import scoring
-from trajudge.app.server.links import trajectory_link
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app import scoring
+from trajudge.app.web import trajectory_link
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reporting.results import results_json

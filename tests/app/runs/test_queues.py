@@ -13,7 +13,7 @@ from tests.app.labelling.sites import FORM
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
 from trajudge.annotations.queue import LabelQueue
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.workspace import open_workspace
 from trajudge.eval.labelling.frame import open_frame
 
 TASKS = [Task(f"{n:03}", n % 3 == 0, n % 2 == 0) for n in range(70)]

@@ -16,7 +16,7 @@ import pytest
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
 from tests.waiting import wait_until
-from trajudge.app.server.workspace import open_workspace
+from trajudge.app.workspace import open_workspace
 
 TASKS = [
     Task(f"{place:03}", place % 3 == 0, place % 2 == 0, reasoning=f"Reason {place}.")
@@ -66,7 +66,7 @@ def test_columns_are_those_that_were_asked_for(site: Served) -> None:
     page = site.ask(f"{TABLE}?cols=tokens+success,benchmark&f=wrong:fp").text
     head = re.findall(r"<th[^>]*>(.*?)</th>", page.split("</thead>")[0], re.S)
     assert [re.sub("<[^>]*>", "", each) for each in head[1:]] == [
-        "task",
+        "goal, agent, last page",
         "tokens",
         "verdict",
         "benchmark",

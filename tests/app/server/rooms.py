@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from trajudge.app.server.application import Room
-from trajudge.app.server.pages import form_fields, page
+from trajudge.app.serving import Room
+from trajudge.app.web import form_fields, page
 from trajudge.util.errors import UserError
 
 FORM = "application/x-www-form-urlencoded"

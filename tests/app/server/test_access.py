@@ -14,11 +14,10 @@ import pytest
 
 from tests.app.server.rooms import FORM, ROOM
 from tests.app.serving import Answer, Served, served
-from trajudge.app.server.hosts import allowed_hosts, check_server
-from trajudge.app.server.security.sessions import new_token
-from trajudge.app.server.serve import addresses
-from trajudge.app.server.workspace import Workspace
+from trajudge.app.security import allowed_hosts, check_server, new_token
+from trajudge.app.serving import addresses
 from trajudge.app.settings import ServerConfig
+from trajudge.app.workspace import Workspace
 from trajudge.util.errors import UserError
 from trajudge.util.machine import own_addresses
 

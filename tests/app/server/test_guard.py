@@ -10,8 +10,8 @@ import pytest
 
 from tests.app.server.rooms import FORM, ROOM
 from tests.app.serving import Answer, Served, served
-from trajudge.app.server.security.headers import HEADERS
-from trajudge.app.server.workspace import Workspace
+from trajudge.app.security import HEADERS
+from trajudge.app.workspace import Workspace
 
 
 @pytest.fixture(scope="module")

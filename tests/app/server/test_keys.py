@@ -16,10 +16,10 @@ from tests.app.labelling.visits import visited
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import served
 from trajudge.annotations.queue_files import queue_annotations
-from trajudge.app.labelling.forms import form_questions
-from trajudge.app.labelling.routes import label_room
-from trajudge.app.server.keys import KEYS, read_keys
-from trajudge.app.server.workspace import Workspace, open_workspace
+from trajudge.app.keys import KEYS, read_keys
+from trajudge.app.label_forms import form_questions
+from trajudge.app.label_pages import label_room
+from trajudge.app.workspace import Workspace, open_workspace
 from trajudge.util.errors import UserError
 
 

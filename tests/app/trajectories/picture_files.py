@@ -6,7 +6,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from trajudge.app.trajectories.images import ImageShelf, KnownImage
+from trajudge.app.images import ImageShelf, KnownImage
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.files import DataFolder
 

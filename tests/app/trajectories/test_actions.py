@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.app.trajectories.actions import ActionParts, action_parts
-from trajudge.app.trajectories.images import KnownImage
-from trajudge.app.trajectories.marks import ScreenMark, marks_of
+from trajudge.app.images import KnownImage
+from trajudge.app.steps import ActionParts, ScreenMark, action_parts, marks_of
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Observation, Step, Trajectory
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from trajudge.app.trajectories.evidence_files import FACTS, described, state_facts
+from trajudge.app.evidence_files import FACTS, described, state_facts
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sample import sample_path
 from trajudge.util.files import DataFolder

@@ -12,11 +12,10 @@ from PIL import Image
 from tests.app.made_runs import png
 from tests.app.serving import Served, served
 from tests.app.trajectories.picture_files import bomb, put
-from trajudge.app.server.application import Room
-from trajudge.app.server.workspace import Workspace
-from trajudge.app.trajectories.access import TrajectoryAccess
-from trajudge.app.trajectories.images import ImageShelf, KnownImage, UnknownImage
-from trajudge.app.trajectories.routes import routes
+from trajudge.app.images import ImageShelf, KnownImage, UnknownImage
+from trajudge.app.serving import Room
+from trajudge.app.trajectory_page import TrajectoryAccess, routes
+from trajudge.app.workspace import Workspace
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.errors import ImageUnreadable
 from trajudge.util.files import DataFolder

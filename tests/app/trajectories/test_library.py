@@ -8,7 +8,7 @@ import pytest
 
 from tests.app.made_runs import Task, trajectory
 from tests.eval.cases import key
-from trajudge.app.trajectories.library import TrajectoryAbsent, TrajectoryLibrary
+from trajudge.app.library import TrajectoryAbsent, TrajectoryLibrary
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory

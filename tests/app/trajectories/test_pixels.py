@@ -9,9 +9,11 @@ import pytest
 from PIL import Image
 
 from tests.app.trajectories.picture_files import bomb, put
-from trajudge.app.trajectories.images import ImageShelf, KnownImage, UnknownImage
-from trajudge.app.trajectories.pixels import (
+from trajudge.app.images import (
+    ImageShelf,
+    KnownImage,
     PixelDifference,
+    UnknownImage,
     difference_picture,
     pixel_difference,
 )

@@ -14,13 +14,11 @@ from tests.app.browsing import complaints, launched
 from tests.app.made_runs import png
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
-from trajudge.app.server.application import Room
-from trajudge.app.server.links import trajectory_link
-from trajudge.app.server.workspace import Workspace
-from trajudge.app.trajectories.access import TrajectoryAccess
-from trajudge.app.trajectories.content import TABS
-from trajudge.app.trajectories.images import ImageShelf
-from trajudge.app.trajectories.routes import routes
+from trajudge.app.images import ImageShelf
+from trajudge.app.serving import Room
+from trajudge.app.trajectory_page import TABS, TrajectoryAccess, routes
+from trajudge.app.web import trajectory_link
+from trajudge.app.workspace import Workspace
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.jsonl import without_surrogates

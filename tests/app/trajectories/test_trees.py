@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.app.trajectories.tree_difference import tree_difference
-from trajudge.app.trajectories.tree_view import difference_view, folded_tree
-from trajudge.app.trajectories.trees import MAX_LINES, parse_tree, place_of
+from trajudge.app.trees import (
+    MAX_LINES,
+    difference_view,
+    folded_tree,
+    parse_tree,
+    place_of,
+    tree_difference,
+)
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import page_blind
+from tests.environments.agents import page_blind
 from tests.environments.cases import job
 from trajudge.environments.agents.script import AGENTS
 from trajudge.environments.apps import load_app
@@ -15,7 +15,7 @@ from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
 
 RECORDED = Path(__file__).parent / "page_blind.csv"
-MEND = f"record the set anew: python -m benchmarks.page_blind --save {RECORDED.name}"
+MEND = f"record the set anew: python -m tests.environments.agents.page_blind {RECORDED.name}"
 
 
 @pytest.fixture(scope="module")

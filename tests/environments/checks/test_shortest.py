@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
 import pytest
 
-from benchmarks.recorded_lengths import successful_runs
 from tests.environments.cases import agent, job, sound
+from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.script import Behaviour
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import check
@@ -17,9 +22,29 @@ from trajudge.environments.model.page import Word
 from trajudge.environments.recording.offline import OfflineSession
 from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.run import open_run
-from trajudge.environments.specifications.comparing import by_configuration
+from trajudge.environments.specifications.comparing import by_configuration, case_of
 from trajudge.environments.verify import expected, verify
+from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sample import sample_path
+
+
+class SuccessfulRun(NamedTuple):
+    """A run that did its task and nothing else, and its actions, the last message included."""
+
+    key: TrajectoryKey
+    case: Case
+    steps: int
+
+
+def successful_runs(folder: Path, cases: Mapping[str, Case]) -> Iterator[SuccessfulRun]:
+    """Yield the runs of a recording that succeeded without a side effect. Raises UserError."""
+    labels = {one.key: one for one in annotation_store.load(folder / "labels.jsonl")}
+    for line in (folder / "facts.jsonl").read_bytes().splitlines():
+        fact = orjson.loads(line)
+        label = labels[TrajectoryKey.model_validate(fact["key"])]
+        if label.success and not label.side_effect:
+            case = case_of(folder, str(label.raw_task_id), cases)
+            yield SuccessfulRun(label.key, case, fact["steps"])
 
 
 def played(scenario: str, app: str, labels: list[tuple[str, str, str]], answer: str) -> int:

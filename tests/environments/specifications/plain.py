@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.rules_against_state.plain_session import open_plain_session
+from tests.environments.specifications.plain_session import open_plain_session
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.model.case import Case, write_cases

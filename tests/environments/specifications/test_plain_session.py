@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from benchmarks.rules_against_state.plain_session import open_plain_session
 from tests.environments.cases import agent, job, sound
+from tests.environments.specifications.plain_session import open_plain_session
 from trajudge.environments.agents.script import Behaviour
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.recording.episode import Recorded, play, play_in

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trajudge.environments.specifications.responses import response_text
-from trajudge.rules.verified.dataset import AnswerCheck, ExpectedAnswer, Task
+from trajudge.rules.verified.tasks import AnswerCheck, ExpectedAnswer, Task
 
 MONEY = {"type": "number", "format": "currency"}
 NAMES = {"type": "string", "enum": ["Linen Mug", "Linen Mug Stand", "Oak Trivet"]}

@@ -20,7 +20,10 @@ from trajudge.environments.specifications.tasks import (
 from trajudge.rules.audit.verified import lint
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import (
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network import trace_of_list
+from trajudge.rules.verified.state import State
+from trajudge.rules.verified.tasks import (
     AnswerCheck,
     BackendCheck,
     NetworkCheck,
@@ -28,9 +31,6 @@ from trajudge.rules.verified.dataset import (
     load_tasks,
     published_record,
 )
-from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network import trace_of_list
-from trajudge.rules.verified.state import State
 from trajudge.util.errors import UserError
 
 

@@ -23,11 +23,12 @@ import ast
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from trajudge.environments.verify.answers import answered
 from trajudge.environments.verify.truth import ResolvedAnswer
 
 MESSAGES = Path(__file__).parent / "messages"
@@ -39,6 +40,7 @@ PARTS: tuple[Part, ...] = get_args(Part)
 # The reader was not mended on their messages; only those of others_2 were never seen by who did.
 UNSEEN: frozenset[Part] = frozenset({"others_2", "others_5", "others_6"})
 LABELS: Mapping[str, bool | None] = {"right": True, "wrong": False, "open": None}
+RATES = ("false rejects", "false accepts", "open")
 _SENT = re.compile(
     r"""send_msg_to_user\((?:text=)?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""", re.DOTALL
 )
@@ -96,3 +98,26 @@ def _real(file: Path, run: str) -> tuple[str, str]:
 def _by_run(file: Path) -> dict[str, dict[str, Any]]:
     lines = map(json.loads, file.read_text().splitlines())
     return {line.get("task_id") or line["trajectory_id"]: line for line in lines}
+
+
+def judged(message: LastMessage) -> bool | None:
+    """Tell whether every answer is right; None if one is open to argument and none is wrong."""
+    verdicts = [fact.right for fact in answered(message.asked, message.text, message.goal)]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def rates(messages: Sequence[LastMessage]) -> dict[str, tuple[int, int]]:
+    """Return count and trials of each of ``RATES``; messages labelled open have no part."""
+    right = [judged(message) for message in messages if message.label is True]
+    wrong = [judged(message) for message in messages if message.label is False]
+    left = right.count(None) + wrong.count(None)
+    counts = (right.count(False), wrong.count(True), left)
+    return dict(
+        zip(
+            RATES,
+            zip(counts, (len(right), len(wrong), len(right + wrong)), strict=True),
+            strict=True,
+        )
+    )

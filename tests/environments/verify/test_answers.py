@@ -31,6 +31,7 @@ MONTHS = ("October", "November", "December")
         ("money", "$45.00", '{"answer": 45}', True),
         ("money", "$45.00", '```json\n{"answer": "$45.00"}\n```', True),
         ("money", "$45.00", "$45.00 or 46", None),
+        ("money", "$45.00", "$45.00, 46, 47, 48", None),
         ("money", "$45.00", "$45.00, 46, 47, 48, 49", False),
         ("money", "$45.00", "$45.00 or $46.00", False),
         ("money", "$45.00", "45.00 46.00", False),

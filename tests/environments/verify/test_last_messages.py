@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.last_messages import judged, rates
 from tests.environments.verify.last_messages import (
     UNSEEN,
     LastMessage,
     Part,
+    judged,
+    rates,
     real_messages,
     written_messages,
 )

@@ -8,7 +8,7 @@ import pytest
 from tests.eval.cases import key, label, observe, said
 from trajudge.eval.baselines import accepted_shares, at_equal_recall
 from trajudge.eval.scoring.records import EqualRecall
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.eval.store.table import KeyColumns
 
 
 def accepted_by_hand(
@@ -46,8 +46,9 @@ def compared(verdicts: list[bool], truth: list[bool], scores: list[float]) -> Eq
     labels = {key(i): label(i, good) for i, good in enumerate(truth)}
     judgments = [said(i, verdict) for i, verdict in enumerate(verdicts)]
     observed = observe(judgments, labels, "negative")
-    ranked: dict[TrajectoryKey, float] = {key(i): score for i, score in enumerate(scores)}
-    return at_equal_recall("judge", observed, "tfidf-answer", ranked)
+    ranks = np.full(len(truth), np.nan)
+    ranks[observed.reference.places(KeyColumns.of(map(key, range(len(truth)))))] = scores
+    return at_equal_recall("judge", observed, "tfidf-answer", ranks)
 
 
 def test_the_difference_is_of_precisions_at_the_judges_recall() -> None:

@@ -1,5 +1,5 @@
 """A run in batches that is killed at any moment submits nothing twice and ends with a live run's
-bytes. ``benchmarks.batch`` kills a hundred times."""
+bytes; ``make fuzz`` kills a hundred times."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.batch import measure
+from tests.batch_kills import measure
+from tests.samples import repeats
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 def test_kills(tmp_path: Path) -> None:
-    told = measure("gpt-4o", kills=2, folder=tmp_path, limit=6)
-    assert told.kills == 2
-    assert told.double == told.lost == told.over_limit == told.unreserved == 0
-    assert told.same_bytes
+    kills = repeats(2, 100)
+    toll = measure("gpt-4o", kills, tmp_path, limit=6)
+    assert toll.kills == kills
+    assert toll.double == toll.lost == toll.over_limit == toll.unreserved == 0
+    assert toll.same_bytes

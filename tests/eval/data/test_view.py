@@ -11,15 +11,23 @@ from tests.eval.cases import key, label, said
 from tests.eval.data.view_runs import judgments, write
 from trajudge.annotations import store
 from trajudge.annotations.model import Role
-from trajudge.app.server.workspace import OpenedRun
+from trajudge.app.workspace import OpenedRun
 from trajudge.eval.sources import combine, observed_verdicts, read_run
-from trajudge.eval.store.filters import JudgmentView, combine_views, parse_filter, read_view
+from trajudge.eval.store.filters import (
+    JudgmentView,
+    combine_views,
+    parse_filter,
+    parse_sorting,
+    read_view,
+    sorted_rows,
+)
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     LABELS,
     judgment_line,
     write_labels,
     write_manifest,
+    write_rewards,
 )
 from trajudge.util.errors import UserError
 
@@ -152,3 +160,31 @@ def test_parts_of_one_judge_are_one_judge_and_other_settings_are_another(tmp_pat
     view = combined([*folders, other])
     assert view.judgments.judges == ("a (half0)", "a (half1)", "a (other)")
     assert np.bincount(view.judgments.judge).tolist() == [6, 3, 1]
+
+
+def test_the_worst_come_first_by_who_agrees_and_then_by_score(tmp_path: Path) -> None:
+    """Three judges of one run; the rule accepts task 1 and task 2."""
+    accepts = {"a": "1234", "b": "124", "c": "1"}
+    scores = {("a", "2"): 0.6, ("a", "3"): 0.9, ("a", "4"): 0.8, ("b", "2"): None}
+    judgments = [
+        said(task, task in accepted, judge=judge, score=scores.get((judge, task), 0.7))
+        for judge, accepted in accepts.items()
+        for task in "1234"
+    ]
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    write_labels(folder, [label(task, False) for task in "1234"])
+    write_rewards(folder, {key(task): float(task in "12") for task in "1234"})
+    view = read_view(folder)
+    rows = sorted_rows(view, parse_filter("wrong:fp"), parse_sorting("-agree"))
+    shown = [(judgments[row].judge, judgments[row].key.task_id[-1]) for row in rows]
+    assert shown == [
+        *(("a", "1"), ("b", "1"), ("c", "1")),  # three judges and the rule
+        *(("a", "2"), ("b", "2")),  # two judges and the rule; the score of b is not known
+        *(("a", "4"), ("b", "4")),  # two judges
+        ("a", "3"),
+    ]
+    agreeing = [int(view.agreeing[row]) for row in rows]
+    assert agreeing == [4, 4, 4, 3, 3, 2, 2, 1]
+    assert view.evaluators.sum(axis=0).tolist() == [4, 4, 4, 4]

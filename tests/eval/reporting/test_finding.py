@@ -145,12 +145,12 @@ def test_a_precision_that_is_not_defined_has_no_place_in_the_ranking() -> None:
     assert lines[1] == "Every judgment of a-00, a-01 failed: no rate is known"
     assert lines[2].startswith("First of 5 by precision is z-0: of the runs that it accepts 50.0 %")
     assert lines[4:7] == [
-        "Precision: z-0 = z-1; undefined: a-00, a-01, never",
+        "Precision, the highest first: z-0 = z-1; undefined: a-00, a-01, never",
         "No difference in precision is significant (Holm, α = .05)",
         "The same verdict on every run, no: never",
     ]
     third = summary(mostly_failed(2, 3), width=1000).splitlines()[4]
-    assert third == "Precision: z-0 = z-1 = z-2; undefined: a-00, a-01, never"
+    assert third == "Precision, the highest first: z-0 = z-1 = z-2; undefined: a-00, a-01, never"
     assert "Precision: z-0; undefined: never" in summary(mostly_failed(0, 1)).splitlines()
     labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
     silent = [said(n, False, judge=judge) for judge in ("never", "nor I") for n in range(12)]

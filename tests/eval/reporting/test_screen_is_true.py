@@ -20,6 +20,7 @@ from trajudge.eval.reporting.results import results_csv
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.estimates import with_estimated_rates
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.judges.model import Judgment, Status
 
@@ -184,8 +185,7 @@ def test_where_every_judgment_failed_no_rate_is_printed() -> None:
                 assert not re.search(r"\d\.\d", line), line
     assert scored.success_rates[0].judge_rate is None
     assert scored.against_baseline == ()
-    both = score(
-        [*judgments, *(said(n, n < 20, judge="other") for n in range(40))], labels, rewards={}
-    )
+    judgments = [*judgments, *(said(n, n < 20, judge="other") for n in range(40))]
+    both = with_estimated_rates(score(judgments, labels, rewards={}), judgments, labels, {})
     assert all(one.difference is None for one in both.comparison.differences)
     assert [one.judge for one in both.estimated_rates if one.judge == "judge"] == []

@@ -12,9 +12,7 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.tables import mistakes
-from trajudge.eval.store.run_folder import (
-    read_judgments,
-)
+from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -37,6 +35,11 @@ def test_a_panel_of_models_votes(rule: str, success: bool) -> None:
         assert server.stats.requests == 12
         assert run(server, "--judge", "panel", "--members", members, "--rule", rule) == 0
         assert server.stats.requests == 12
+    members_in_manifest = read_manifest(Path("run"))["options"]["of"]["members"]
+    for member in members_in_manifest:  # so that the judge can be made again of the run alone
+        assert member["options"]["structured"] is True
+        assert member["options"]["max_prompt_tokens"] > 0
+        assert member["options"]["images"]["max_side"] > 0
     assert [j.success for j in judgments()] == [success] * 4
     assert judgments()[0].score == pytest.approx(2 / 3)
     stages = {call.stage for call in judgments()[0].calls}

@@ -11,11 +11,18 @@ from tests.judges.runs import GOOD, mug_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
-from trajudge.eval.scoring.compute import flip_rate, stability_notes
+from trajudge.eval.scoring.notes import flip_rate, stability_notes
+from trajudge.eval.scoring.observations import Predictions, ReferenceLabels
 from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Judgment, Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+def read(made: list[Judgment]) -> tuple[Predictions, JudgmentTable]:
+    """What one judge predicted, and the table that it is read from."""
+    table = JudgmentTable.of(made)
+    return Predictions.of(made[0].judge, table, ReferenceLabels.of(table.keys, {}, {})), table
 
 
 def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,7 +34,7 @@ def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> N
 
     with LlmServer(text=second_differs) as server:
         assert run(server, "--model", "m-a", "--samples", "3", "--concurrency", "1") == 0
-    flipped, repeated = flip_rate(JudgmentTable.of(judgments()))
+    flipped, repeated = flip_rate(*read(judgments()))
     assert (flipped, repeated) == (4, 4)
     shown = on_one_line(capsys.readouterr().out)
     assert "samples disagree on 4 of 4 trajectories (flip rate 100.0 %)" in shown
@@ -41,15 +48,15 @@ def test_failed_samples_are_no_flips() -> None:
             [(Status.OK, True), (Status.UNPARSABLE, None), (Status.OK, True)]
         )
     ]
-    assert flip_rate(JudgmentTable.of(made)) == (0, 1)
-    assert stability_notes(JudgmentTable.of(made[:2]), 1) == [
+    assert flip_rate(*read(made)) == (0, 1)
+    assert stability_notes(*read(made[:2])) == [
         "j: 1 of 2 samples failed (unparsable 1); the others of their trajectories count"
     ]
-    assert stability_notes(JudgmentTable.of(made[1:2]), 1) == []
+    assert stability_notes(*read(made[1:2])) == []
 
 
 def test_failed_samples_that_no_other_stands_for_are_those_of_the_coverage() -> None:
     made = [
         Judgment(key=mug_run().key, judge="j", sample=n, status=Status.REFUSED) for n in range(2)
     ]
-    assert stability_notes(JudgmentTable.of(made), 1) == []
+    assert stability_notes(*read(made)) == []

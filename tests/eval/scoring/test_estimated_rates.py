@@ -10,6 +10,7 @@ from tests.samples import repeats
 from trajudge.eval.reporting.sentences import notes
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.estimates import with_estimated_rates
 from trajudge.eval.scoring.records import EstimatedRate, ScoreReport
 from trajudge.judges.model import Status
 
@@ -29,11 +30,7 @@ def world(rng: np.random.Generator, tasks: int, labelled: int) -> ScoreReport:
             if task < labelled:
                 labels[key(task, benchmark)] = label(task, success, benchmark=benchmark)
     rewards = dict.fromkeys((j.key for j in judgments), 1.0)
-    return score(
-        judgments,
-        labels,
-        rewards=rewards,
-    )
+    return with_estimated_rates(score(judgments, labels, rewards=rewards), judgments, labels, {})
 
 
 def overall(scores: ScoreReport, benchmark: str = "overall") -> EstimatedRate:
@@ -94,11 +91,7 @@ def test_the_overall_effective_labels_are_those_of_the_overall_estimate() -> Non
             judgments.append(said(task, success ^ (task % 5 == 0), benchmark=benchmark))
             if task < tasks:
                 labels[key(task, benchmark)] = label(task, success, benchmark=benchmark)
-    found = score(
-        judgments,
-        labels,
-        rewards={},
-    )
+    found = with_estimated_rates(score(judgments, labels, rewards={}), judgments, labels, {})
     parts = [overall(found, benchmark) for benchmark in worlds]
     gains = [part.effective_labels / part.labelled for part in parts]  # type: ignore[operator]
     whole = overall(found)
@@ -110,11 +103,7 @@ def test_without_an_estimate_there_are_no_effective_labels_and_the_reason_is_sho
     judgments = [said(task, True, benchmark="new") for task in range(5)]
     judgments += [said(task, task % 3 == 0) for task in range(20)]
     labels = {key(task): label(task, task % 2 == 0) for task in range(10)}
-    scores = score(
-        judgments,
-        labels,
-        rewards={},
-    )
+    scores = with_estimated_rates(score(judgments, labels, rewards={}), judgments, labels, {})
     found = overall(scores)
     assert (found.estimate, found.effective_labels) == (None, None)
     reason = "Success rates, Overall: no estimate by judge: of new fewer than two labelled tasks"
@@ -127,5 +116,6 @@ def test_failed_judgments_and_unsure_labels(missing: str, counted: int) -> None:
     judgments[7] = failed(7, Status.REFUSED)
     labels = {key(t): label(t, None if t == 4 else t % 2 == 0) for t in range(5)}
     scores = score(judgments, labels, rewards={}, missing=missing)  # type: ignore[arg-type]
+    scores = with_estimated_rates(scores, judgments, labels, {})
     found = overall(scores, "webarena")
     assert (found.labelled, found.unlabelled) == (4, counted)

@@ -219,7 +219,7 @@ def test_no_run_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert select("--target-precision", 0.8) == 2
     assert "no judgments to select from" in capsys.readouterr().err
     assert select(tmp_path / "none", "--target-precision", 0.8) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "is not the folder of a run: there is no such folder" in capsys.readouterr().err
 
 
 def test_a_file_in_the_place_of_the_folder_is_named_before_the_work(

@@ -181,24 +181,22 @@ def test_false_positives_may_be_the_target() -> None:
     ],
     ids=["nothing accepted", "no success", "one task", "one trajectory"],
 )
-@pytest.mark.parametrize("correction", ["fixed-sequence", "max-t"])
 def test_degenerate_evidence_qualifies_nobody_and_is_worded(
-    success: list[bool], accepted: list[bool], task: list[int] | None, correction: str
+    success: list[bool], accepted: list[bool], task: list[int] | None
 ) -> None:
     made = evidence(success, accepted, task=task)
-    found = decide(plan((1.0,), correction=correction), made)
+    found = decide(plan((1.0,)), made)
     assert found.chosen is None
     assert "no judge qualifies" in text(found)
     assert "nan" not in text(found)
 
 
-@pytest.mark.parametrize("correction", ["fixed-sequence", "max-t"])
-def test_the_same_plan_and_evidence_give_the_same_decision(correction: str) -> None:
+def test_the_same_plan_and_evidence_give_the_same_decision() -> None:
     rng = np.random.default_rng(4)
     success = rng.random(300) < 0.5
     accepted = np.where(success[:, None], rng.random((300, 4)) < 0.8, rng.random((300, 4)) < 0.05)
     made = evidence(success, accepted, task=rng.integers(0, 80, 300))
-    chosen = plan((0.9, 0.5), (0.9, 0.5), correction=correction)
+    chosen = plan((0.9, 0.5), (0.9, 0.5))
     assert decide(chosen, made) == decide(chosen, made)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.select_errors import ALLOWED, Design, Runs, draw, grid, measure
+from tests.worlds.selection import ALLOWED, Design, Runs, draw, grid, measure
 from trajudge.eval.select.rates import rate_sums
 
 WORLDS = 3000

@@ -15,7 +15,7 @@ from trajudge.judges.registry import JUDGES, make_judge, needs_of
 from trajudge.robustness.apply import apply
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.model import Channel, NotApplicable
-from trajudge.robustness.sources import subjects
+from trajudge.robustness.subjects import subjects
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.errors import UserError
 

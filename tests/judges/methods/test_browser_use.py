@@ -31,7 +31,7 @@ def shown(run: Trajectory, **options: object) -> StagedAsk:
 
 def test_the_judgement_is_the_verdict_with_its_flags_and_reason(tmp_path: Path) -> None:
     with LlmServer(text=BROWSER_USE) as server:
-        judgment = judged_over_http(server, browser_use(), seen_run(), tmp_path)
+        judgment = judged_over_http(server, browser_use(structured=True), seen_run(), tmp_path)
         [asked] = server.seen
     assert (judgment.status, judgment.success, judgment.score) == ("ok", False, None)
     assert judgment.scores == {"impossible": 0, "captcha": 1}
@@ -46,7 +46,7 @@ def test_the_judgement_is_the_verdict_with_its_flags_and_reason(tmp_path: Path) 
 )
 def test_a_reply_without_a_verdict_is_unparsable(tmp_path: Path, reply: str) -> None:
     with LlmServer(text=reply) as server:
-        judgment = judged_over_http(server, browser_use(answer="json"), seen_run(), tmp_path)
+        judgment = judged_over_http(server, browser_use(answer="text"), seen_run(), tmp_path)
         assert "response_format" not in server.seen[0].payload
     assert (judgment.status, judgment.success) == ("unparsable", None)
 

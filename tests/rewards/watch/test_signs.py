@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.reward_watch import reward, runs_until_sign
 from tests.llm_server import LlmServer
 from tests.rewards.cases import ACCEPTED, config, trajectory
+from tests.worlds.rewards import reward, runs_until_sign
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import WatchConfig
-from trajudge.rewards.watch.bets import ChangeDetector
-from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
-from trajudge.rewards.watch.probes import PROBES
+from trajudge.rewards.watch import PROBES, ChangeDetector, RewardMonitor, WatchState
 from trajudge.trajectories import store
 
 WATCH = WatchConfig(audit_share=0.01)
@@ -138,7 +136,7 @@ def test_a_judge_that_believes_doctored_failures_is_watched(tmp_path: Path) -> N
 
 
 def test_a_restart_holds_runs_to_the_same_first_ones(tmp_path: Path) -> None:
-    from trajudge.rewards.watch.journal import WatchJournal
+    from trajudge.rewards.watch import WatchJournal
 
     first = RewardMonitor(WatchConfig(baseline=20))
     journal = WatchJournal(tmp_path / "watch.jsonl", "v")

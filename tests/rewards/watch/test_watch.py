@@ -8,16 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.reward_watch import audits_until_stop, canaries_until_stop, reward
 from tests.llm_server import LlmServer
 from tests.rewards.cases import ACCEPTED, config, trajectory
 from tests.rewards.server.conftest import record_of, serving
+from tests.worlds.rewards import audits_until_stop, canaries_until_stop, reward
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig, WatchConfig
-from trajudge.rewards.watch.journal import WatchJournal
-from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
-from trajudge.rewards.watch.watched import run_name
+from trajudge.rewards.watch import RewardMonitor, WatchJournal, WatchState, run_name
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 from trajudge.util.errors import UserError

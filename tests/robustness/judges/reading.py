@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from PIL import Image as images
 
-from trajudge.robustness.catalogue.injections import GOALS
-from trajudge.robustness.changing.payloads import payloads
-from trajudge.robustness.changing.pictures import drawn_on
+from trajudge.robustness.families import family_file
+from trajudge.robustness.injections import GOALS
+from trajudge.robustness.transforms import drawn_on
 from trajudge.trajectories.model import ImageRef, Trajectory
 
 _CYRILLIC = str.maketrans("асеорхуіѕјԁһАВЕКМНОРСТХ", "aceopxyisjdhABEKMHOPCTX")
@@ -26,7 +26,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 
 @cache
 def _known() -> dict[str, str]:
-    texts = payloads("injections")
+    texts = family_file("injections")
     known = {_plain(w): goal for goal in GOALS for w in texts["goals"][goal]}
     return known | {_plain(w): "success" for w in texts["languages"].values()}
 
@@ -73,7 +73,7 @@ def drawn(ref: ImageRef | None) -> bool:
 
 @cache
 def _stands_on(picture: bytes) -> bool:
-    wordings = payloads("injections")["goals"]["success"]
+    wordings = family_file("injections")["goals"]["success"]
     with images.open(BytesIO(picture)) as opened:
         pixels = opened.convert("RGB")
     return any(drawn_on(pixels.copy(), text, "large") == pixels for text in wordings)

@@ -15,21 +15,22 @@ from hypothesis import strategies as st
 from tests.commands import rules_blind as main
 from tests.rules.files import tasks_file
 from tests.tables import mistakes, one_sentence
-from trajudge.rules.audit.agents import (
+from trajudge.rules.audit.blind import (
     PUBLISHED_AGENTS,
     RESPONSE_AGENTS,
     TEXT_AGENTS,
     BlindAgent,
+    blind_scores,
     knowledge,
     numbers_of,
     quoted,
     recorded,
+    union,
 )
-from trajudge.rules.audit.scoring import blind_scores, union
 from trajudge.rules.audit.suites import suite
-from trajudge.rules.dialects import DIALECTS
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from trajudge.rules.webarena import Task, WebArenaEvaluator, load_tasks
+from trajudge.rules.webarena.tasks import DIALECTS
 from trajudge.util.errors import UserError
 
 SUITE = suite(DIALECTS["webarena"])

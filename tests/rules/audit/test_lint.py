@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from tests.commands import rules_lint as main
 from tests.rules.files import tasks_file
 from tests.samples import narrow
 from tests.tables import one_sentence
+from trajudge.rules.audit.suites import open_tasks
+
+ORDER = ["error", "warning", "note", "z"]
 
 RECORDS = [
     {
@@ -41,7 +45,7 @@ def test_findings_are_shown_counted_and_written(
 ) -> None:
     assert run(tmp_path, "--out", str(tmp_path / "out")) == 0
     shown = capsys.readouterr().out
-    assert "tasks.json: 2 tasks" in shown
+    assert shown.startswith("1 of 2 tasks of tasks.json (webarena) cannot be trusted: ")
     assert "dead_marker" in shown
     written = json.loads((tmp_path / "out" / "lint.json").read_text())
     assert written["dialect"] == "webarena"
@@ -71,7 +75,7 @@ def test_the_most_severe_findings_stand_first_and_may_be_asked_for_alone(
 ) -> None:
     assert run(tmp_path) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("2 findings in 1 tasks: errors 1, warnings 1")
+    assert lines[-1].startswith("2 findings in all: --out DIR writes them")
     listed = [line.split()[0] for line in lines if line.startswith(("error", "warning"))]
     assert listed == ["error", "warning", "error:", "warning:"]
     assert run(tmp_path, "--min-severity", "error", "--fail-on-findings") == 1
@@ -136,4 +140,50 @@ def test_the_findings_on_a_published_file_take_one_screen(
     name: str, real_data: Path, screen_lines: Callable[[], list[str]]
 ) -> None:
     assert main(["--tasks", str(real_data / "webarena" / name)]) == 0
-    assert screen_lines()[0].startswith(f"{name}: 812 tasks (")
+    lines = screen_lines()
+    assert f" of 812 tasks of {name} (" in " ".join(lines[:2])
+    head = next(n for n, line in enumerate(lines) if line.startswith("severity "))
+    assert [bool(line) for line in lines[head + 1 : head + 12]] == [True] * 11
+    assert lines[head + 11].endswith(" more: --full")
+
+
+NUMBERS = re.compile(r"[\d,]+(?= (?:of|more|have))|(?<=of )[\d,]+")
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["webarena/test.raw.json", "real_bench/v1"])
+@pytest.mark.parametrize("least", ["error", "warning", "note"])
+def test_the_first_sentences_are_true_to_the_files(
+    name: str, least: str, real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each task counts once, by the worst of its findings in the written table."""
+    words = ["--tasks", str(real_data / name), "--out", str(tmp_path), "--min-severity", least]
+    assert main(words) == 0
+    shown = " ".join(capsys.readouterr().out.partition("\n\n")[0].split())
+    worst: dict[str, str] = {}
+    for row in csv.DictReader((tmp_path / "lint.csv").open()):
+        worst[row["task_id"]] = min(
+            worst.get(row["task_id"], "z"), row["severity"], key=ORDER.index
+        )
+    errors, warnings, notes = (list(worst.values()).count(one) for one in ORDER[:3])
+    tasks = len(open_tasks(real_data / name).tasks)
+    wanted = [errors, tasks] if errors else [tasks]
+    wanted += [warnings, notes] if warnings or notes else []
+    assert [int(found.replace(",", "")) for found in NUMBERS.findall(shown)] == wanted
+
+
+def test_everything_is_shown_with_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, "--full") == 0
+    shown = capsys.readouterr().out
+    assert "without findings: page_content, page_substring, " in shown
+    assert "Ask for a structured answer and compare typed values." in " ".join(shown.split())
+
+
+@pytest.mark.real_data
+def test_the_documentation_shows_the_screen(
+    real_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(["--tasks", str(real_data / "webarena" / "test.raw.json")]) == 0
+    text = (Path(__file__).parents[3] / "docs" / "rules.md").read_text(encoding="utf-8")
+    assert f"```\n{capsys.readouterr().out}```\n" in text

@@ -15,7 +15,7 @@ from tests.commands import rules_mutate as main
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
 from tests.samples import narrow
 from tests.tables import mistakes
-from trajudge.rules.verified.dataset import task_record
+from trajudge.rules.verified.tasks import task_record
 from trajudge.util.commands import OK, USAGE_ERROR
 
 CART = {"expected": {"url": "__SHOPPING__/cart", "http_method": "POST", "post_data": {"n": "2"}}}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trajudge.rules.audit.mutation import (
+from trajudge.rules.audit.mutate import (
     EQUIVALENT,
     MOST,
     NEAR_MISSES,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.rules.audit.mutation import (
+from trajudge.rules.audit.mutate import (
     EQUIVALENT,
     NEAR_MISSES,
     OTHER_HOST,

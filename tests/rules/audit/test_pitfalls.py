@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.rules.audit.weaknesses import PITFALLS, weaknesses
+from trajudge.rules.audit.lint import PITFALLS, weaknesses
 from trajudge.rules.webarena import Task
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from trajudge.rules.audit.findings import counts
-from trajudge.rules.audit.weaknesses import CATEGORIES, UNIONS, weaknesses
+from trajudge.rules.audit.lint import CATEGORIES, UNIONS, counts, weaknesses
 from trajudge.rules.webarena import Task, load_tasks
 
 

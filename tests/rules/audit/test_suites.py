@@ -9,9 +9,9 @@ from typing import Any, get_args
 import pytest
 
 from trajudge.rules.audit.suites import open_tasks, suite
-from trajudge.rules.dialects import DIALECTS, detected, dialect
 from trajudge.rules.settings import DialectName
 from trajudge.rules.verdict import Outcome
+from trajudge.rules.webarena.tasks import DIALECTS, detected, dialect
 from trajudge.util.errors import UserError
 
 TASK = {"task_id": 1, "intent": "?", "eval": {"eval_types": ["string_match"]}}

@@ -14,7 +14,7 @@ import pytest
 from tests.commands import rules_blind as blind
 from tests.commands import rules_lint as lint
 from tests.screens import on_one_line
-from trajudge.rules.audit.agents import TEXT_AGENTS
+from trajudge.rules.audit.blind import TEXT_AGENTS
 from trajudge.rules.webarena import load_tasks
 
 pytestmark = pytest.mark.real_data

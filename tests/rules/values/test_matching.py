@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.rules.errors import BadSpecification, TooLarge
+from trajudge.rules.limits import BadSpecification, TooLarge
 from trajudge.rules.values import equal
-from trajudge.rules.values.matching import MAX_ITEMS, Matching, match_ordered, match_unordered
+from trajudge.rules.values.compare import MAX_ITEMS, Matching, match_ordered, match_unordered
 
 
 def close(one: float, other: float) -> bool:

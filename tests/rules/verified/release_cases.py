@@ -1,6 +1,6 @@
 """Runs on which the release mode and the package once disagreed, with the package's verdicts.
 
-``tests/benchmarks/test_rules_against_package.py`` holds the verdicts to the package itself.
+``tests/rules/verified/test_against_package.py`` holds the verdicts to the package itself.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from trajudge.rules.verified.dataset import Task
 from trajudge.rules.verified.network import Trace, trace_of_list
+from trajudge.rules.verified.tasks import Task
 
 SHOP = "http://shop.example:7770"
 HOSTS = {"__SHOPPING__": (SHOP,)}

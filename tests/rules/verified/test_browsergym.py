@@ -18,14 +18,9 @@ from tests.conftest import missing
 from tests.rules.har.recordings import Requests, shop
 from tests.rules.verified.tasks import answer, mutation, task
 from trajudge.rules.verified import register_browsergym
-from trajudge.rules.verified.browsergym import (
-    PREFIX,
-    RecordedTask,
-    answer_in,
-    attempt_folder,
-)
-from trajudge.rules.verified.dataset import Task, task_record
+from trajudge.rules.verified.browsergym import PREFIX, RecordedTask, answer_in, attempt_folder
 from trajudge.rules.verified.network import load_trace
+from trajudge.rules.verified.tasks import Task, task_record
 from trajudge.util.errors import UserError
 
 GREETING = {"role": "assistant", "message": "Hi! What can I help you with?"}

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from tests.rules.verified.tasks import task
-from trajudge.rules.verified.dataset import load_tasks, placeholders
-from trajudge.rules.verified.subsets import subset_ids
+from trajudge.rules.verified.tasks import load_tasks, placeholders, subset_ids
 from trajudge.util.errors import UserError
 
 

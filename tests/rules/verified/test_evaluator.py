@@ -22,9 +22,9 @@ from tests.rules.verified.tasks import (
 )
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
-from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import Trace, load_trace
+from trajudge.rules.verified.tasks import Task, load_tasks
 
 SOUND = VerifiedEvaluator(hosts=HOSTS)
 RELEASE = VerifiedEvaluator(mode=Mode.RELEASE, hosts=HOSTS)

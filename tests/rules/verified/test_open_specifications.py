@@ -10,9 +10,9 @@ import pytest
 from tests.rules.verified.tasks import HOSTS, answer, mutation, page, request, task, trace
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import BackendCheck
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.state import State
+from trajudge.rules.verified.tasks import BackendCheck
 
 SOUND = VerifiedEvaluator(hosts=HOSTS)
 BAD = "^(x$"

@@ -9,11 +9,11 @@ from tests.rules.verified.release_cases import CASES, ReleaseCase
 from tests.rules.verified.tasks import HOSTS
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import Task
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import trace_of_list
 from trajudge.rules.verified.release import ERROR
 from trajudge.rules.verified.runs import TaskResult, result_of
+from trajudge.rules.verified.tasks import Task
 
 EVALUATOR = VerifiedEvaluator(mode=Mode.RELEASE, hosts=HOSTS)
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.rules.webarena import Run, Trace, WebArenaEvaluator, load_runs, load_tasks
-from trajudge.rules.webarena.files import unread_keys
+from trajudge.rules.webarena.tasks import unread_keys
 from trajudge.util.errors import UserError
 
 TASK: dict[str, Any] = {

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import table
-from trajudge.rules.dialects import DIALECTS
-from trajudge.rules.webarena.matching import (
+from trajudge.rules.webarena.evaluator import (
     alternatives,
     clean,
     exact_match,
@@ -21,6 +20,7 @@ from trajudge.rules.webarena.matching import (
     whole_number,
     words,
 )
+from trajudge.rules.webarena.tasks import DIALECTS
 
 SHOP = "http://shop.test"
 ORIGINAL, CHORE, VISUAL, LITE = (

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import agentrewardbench_like as like
-from benchmarks.loader_mutations import sample
 from tests.trajectories.loaders import conversations, cua_made, inspect_made, made, made_logs
 from tests.trajectories.loaders.mind2web_submissions import submission as mind2web_v2
+from tests.worlds import agentrewardbench_like as like
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.sample import sample_path
+
+
+def _own(root: Path) -> Path:
+    """The first trajectories of the bundled sample."""
+    read = (item for item in store.read(sample_path()) if isinstance(item, Trajectory))
+    store.write(root, islice(read, 2))
+    return root
 
 
 def _agentrewardbench(root: Path) -> Path:
@@ -94,7 +103,7 @@ MADE: dict[str, Callable[[Path], Path]] = {
     "fara": _fara,
     "online-mind2web": _online_mind2web,
     "osworld": _osworld,
-    "trajudge": partial(sample, count=2),
+    "trajudge": _own,
     "webarena-html": _webarena_html,
     "webvoyager": _webvoyager,
 }

@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
 
-from benchmarks import agentrewardbench_like as like
-from tests.samples import examples
+from tests.worlds import agentrewardbench_like as like
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import FINAL, NO_NEEDS, NOT_READ, Needs
@@ -308,40 +304,6 @@ def test_a_folder_without_trajectories_is_the_users_mistake_at_the_call(tmp_path
     assert not agentrewardbench.detect(tmp_path)
     with pytest.raises(UserError, match="no AgentRewardBench trajectories"):
         agentrewardbench.load(tmp_path)
-
-
-@settings(max_examples=examples(200))
-@given(
-    st.lists(st.tuples(st.integers(0, 99_999), st.integers(0, 255)), max_size=6),
-    st.integers(0, 99_999),
-)
-def test_a_mutated_file_is_a_trajectory_or_unreadable(
-    flips: list[tuple[int, int]], length: int
-) -> None:
-    data = bytearray(orjson.dumps(record()))
-    for at, value in flips:
-        data[at % len(data)] = value
-    with TemporaryDirectory() as name:
-        put(Path(name)).write_bytes(data[: length or None])
-        for found in load(Path(name)):
-            assert isinstance(found, Trajectory | Unreadable)
-
-
-@settings(max_examples=examples(100))
-@given(
-    st.sampled_from(["goal", "steps", "summary_info", "benchmark", "agent", "valid", "seed"]),
-    st.recursive(
-        st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=5),
-        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
-        max_leaves=4,
-    ),
-)
-def test_a_field_of_another_type_is_a_trajectory_or_unreadable(field: str, value: Any) -> None:
-    with TemporaryDirectory() as name:
-        path = put(Path(name))
-        path.write_bytes(orjson.dumps(record(**{field: value})))
-        for found in load(Path(name)):
-            assert isinstance(found, Trajectory | Unreadable)
 
 
 def test_screenshots_that_are_not_needed_are_not_looked_for(tmp_path: Path) -> None:

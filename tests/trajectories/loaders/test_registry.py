@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import agentrewardbench_like as like
+from tests.worlds import agentrewardbench_like as like
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import KINDS, detect_kind, loader, open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey

@@ -13,10 +13,10 @@ import pytest
 
 from tests.trajectories.loaders import conversations, inspect_made, made_logs
 from tests.trajectories.loaders.made import browsergym, fara, judgment, mind2web, split, webvoyager
-from trajudge.app.server.pages import json_page
+from trajudge.app.web import json_page
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import loader
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._run import Values
 from trajudge.trajectories.loaders.browsergym import load
 from trajudge.trajectories.model import Trajectory, Unreadable
 

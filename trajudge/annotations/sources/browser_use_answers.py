@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.browser_use_answers import placed_answers
+from trajudge.trajectories.loaders.browser_use_answers import FILE
 from trajudge.trajectories.model import Unreadable
 from trajudge.util import jsonl as python_json
 
@@ -31,7 +31,7 @@ _JUDGED = msgspec.json.Decoder(_Judged)
 
 def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
     """Yield the verdict on every answer, in file order. Raises UserError if there is no file."""
-    for line in placed_answers(path):
+    for line in FILE.runs(path):
         if isinstance(line, Unreadable):
             continue
         try:

@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders._files import Damaged, TrajectorySource, decode
+from trajudge.trajectories.loaders._files import Damaged, decode
+from trajudge.trajectories.loaders._run import RunSource
 from trajudge.trajectories.loaders.fara import task_folders
 from trajudge.util import jsonl as python_json
 
@@ -52,7 +53,7 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
         yield _verdict(source, file, judge)
 
 
-def _verdict(source: TrajectorySource, file: Path, judge: str) -> PublishedVerdict:
+def _verdict(source: RunSource, file: Path, judge: str) -> PublishedVerdict:
     try:
         scores = decode(source.data, file, _Scores)
     except Damaged as error:

@@ -8,8 +8,9 @@ example; a cell that is no yes or no is left out, never a no.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -55,9 +56,26 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 """What a column of the table may be, with the names by which it is found."""
 
+_OF_OTHERS = re.compile(r"reward|rule|judge|pred|model|score", re.I)
 _VERDICTS = {"label": "success", "side_effect": "side_effect", "repetition": "repetition"}
 _PARTS = ("benchmark", "agent", "task", "attempt")
 _ANNOTATOR = "expert"  # where no column says whose label it is
+
+
+def _only_verdicts(
+    table: ForeignTable, taken: Collection[str], words: Mapping[str, bool]
+) -> str | None:
+    """Find the one column that says yes or no in words, if no other does; never one that is named
+    after a reward or a judge."""
+    columns = []
+    for name in table.columns:
+        if name not in taken and not _OF_OTHERS.search(name):
+            cells = set(table.column(name))
+            reasons = {read_verdict(cell, words).reason for cell in cells}
+            in_words = any(cell and not cell.isdigit() for cell in cells)
+            if in_words and "" in reasons and "unreadable" not in reasons:
+                columns.append(name)
+    return columns[0] if len(columns) == 1 else None
 
 
 def detect(path: Path) -> bool:
@@ -117,6 +135,8 @@ class _Columns:
             if role not in names and (name := choose_column(table, candidates, taken=taken)):
                 names[role] = [name]
                 taken.add(name)
+        if "label" not in names and (only := _only_verdicts(table, taken, words)):
+            names["label"] = [only]
         if "label" not in names:
             raise missing_column(table, "label", ROLES["label"], words)
         if not {"run", "task"} & names.keys():

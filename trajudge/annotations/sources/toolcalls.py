@@ -14,7 +14,7 @@ import msgspec
 
 from trajudge.annotations.model import Label
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.toolcalls import FILE, tool_call_runs
+from trajudge.trajectories.loaders.toolcalls import FILE
 from trajudge.trajectories.loaders.toolcalls import detect as detect_runs
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.util import jsonl as python_json
@@ -116,7 +116,7 @@ def _published(key: TrajectoryKey, verdict: _Verdict) -> PublishedVerdict:
 
 def _labelled(path: Path) -> Iterator[tuple[TrajectoryKey, str, _Label | None]]:
     """Yield key, id and label of every run. Raises UserError for a line that is none."""
-    for run in tool_call_runs(path):
+    for run in FILE.runs(path):
         if isinstance(run, Unreadable):
             raise UserError(f"{run.source}: {run.reason}")
         try:

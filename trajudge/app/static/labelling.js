@@ -28,28 +28,58 @@ if (form) {
     if (!since && dirty) save();
   });
 
+  // What the form holds goes to the server without a page load, so that it stays here if none answers.
+  async function post(action) {
+    count();
+    const fields = new URLSearchParams(new FormData(form));
+    fields.set("action", action);
+    const sent = {
+      method: "POST",
+      body: fields,
+      headers: { Accept: "application/json" },
+      keepalive: fields.toString().length < 60000,
+    };
+    const answer = await fetch(location.pathname + location.search, sent).catch(() => null);
+    if (!answer) throw new Error("Not saved: the server does not answer. What you wrote stays here: try again.");
+    const told = await answer.json();
+    if (!answer.ok) throw new Error(told.error);
+    return told;
+  }
+
+  function failed(error) {
+    dirty = true;
+    saved.textContent = "Not saved";
+    problem.setAttribute("role", "alert");
+    problem.textContent = error.message;
+  }
+
   async function send() {
     if (!dirty) return;
     dirty = false;
-    count();
-    const fields = new URLSearchParams(new FormData(form));
-    fields.set("action", "draft");
     try {
-      const answer = await fetch(location.pathname, {
-        method: "POST",
-        body: fields,
-        headers: { Accept: "application/json" },
-        keepalive: fields.toString().length < 60000,
-      });
-      const told = await answer.json();
-      if (!answer.ok) throw new Error(told.error || "the draft was refused");
-      form.elements.version.value = told.version;
+      form.elements.version.value = (await post("draft")).version;
       saved.textContent = "Draft saved";
       problem.textContent = "";
     } catch (error) {
-      dirty = true;
-      saved.textContent = "Not saved";
-      problem.textContent = error.message;
+      failed(error);
+    }
+  }
+
+  let sending = false;
+  async function finish(action) {
+    if (sending) return;
+    sending = true;
+    clearTimeout(timer);
+    try {
+      await saving;
+      const { next } = await post(action);
+      dirty = false;
+      if (next) location.assign(next);
+      else saved.textContent = "Draft saved";
+    } catch (error) {
+      failed(error);
+    } finally {
+      sending = false;
     }
   }
   const save = () => (saving = saving.then(send));
@@ -78,15 +108,15 @@ if (form) {
     clearTimeout(timer);
     count();
     if (event.target === form) {
-      if (form.dataset.sent) return void event.preventDefault();
-      form.dataset.sent = "yes";
-      dirty = false;
+      event.preventDefault();
+      const action = event.submitter?.value || "draft";
+      if (action === "draft") save();
+      else finish(action);
     } else if (dirty) {
       event.preventDefault();
       after(() => event.target.submit());
     }
   });
-  addEventListener("pageshow", () => delete form.dataset.sent);
   addEventListener("beforeunload", (event) => {
     if (dirty) event.preventDefault();
   });
@@ -132,7 +162,7 @@ if (form) {
     }
     if (writesText(event.target) || keysOff()) return false;
     if (event.ctrlKey && event.key === "z") {
-      document.querySelector("#reopen button").click();
+      document.querySelector("[form=reopen]").click();
       return true;
     }
     if (event.ctrlKey || event.altKey || event.metaKey) return false;

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trajudge.environments.analysis.agent_results import NONE, groups, percent
-from trajudge.rules.output import first
+from trajudge.rules.files import first
 from trajudge.util.tables import Table, first_screen
 
 _PAIRS = "Choosing an agent on half of the data (%)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -38,13 +38,27 @@ def recorded(
 
 
 def recording_screen(campaign: CampaignResult, out: Path) -> str:
-    """Show a recording: labels by agent."""
-    runs = sum(row["runs"] for row in campaign.counts.values())
-    agents = count_of(len(campaign.counts), "agent")
-    summary = [f"{count_of(runs, 'run')} recorded by {agents}", *_again(campaign.failed)]
+    """Show a recording: how many runs succeeded, and the labels by agent."""
+    summary = [
+        _finding([*campaign.counts.values()], count_of(len(campaign.counts), "agent")),
+        *_again(campaign.failed),
+    ]
     rest = f"judge them with  trajudge judge --data {quote(f'trajudge:{out}')}"
     tables, fewer = [table(campaign.counts)], _fewer(campaign.counts)
     return first_screen(summary, tables, fewer, rest=rest, more="labels.jsonl")
+
+
+def _finding(counts: Sequence[Mapping[str, int]], agents: str) -> str:
+    """Say in a sentence what the runs came to, by the state at their end."""
+    runs, right, unclear = (
+        sum(row[name] for row in counts) for name in ("runs", "success", "ambiguous")
+    )
+    if not runs:
+        return "No run was recorded."
+    sentence = (
+        f"{right:,} of {count_of(runs, 'run')} of {agents} succeeded, by the state at the end"
+    )
+    return sentence + (f"; {unclear:,} stay open." if unclear else ".")
 
 
 def _fewer(counts: Counts) -> list[str]:
@@ -66,7 +80,13 @@ def arms_screen(arms: Sequence[ArmResult], out: Path) -> str:
         totals = (sum(row[name] for row in agents) for name in ("runs", "success", "ambiguous"))
         rows.append((arm.name, *map(str, totals)))
     failed = [job for arm in arms for job in arm.recorded.failed]
-    summary = [f"{len(arms)} arms recorded, the first without faults", *_again(failed)]
+    clean, *faulty = (sum(row["success"] for row in a.recorded.counts.values()) for a in arms)
+    summary = [_finding([*arms[0].recorded.counts.values()], "the arm without faults")]
+    if faulty:
+        fewest, most = min(faulty), max(faulty)
+        span = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        summary.append(f"With a fault {span} succeeded, against {clean:,} without.")
+    summary += _again(failed)
     head = ("arm", "runs", "success", "ambiguous")
     rest = f"compare them with  trajudge proxy results {quote(str(out))}"
     return first_screen(summary, [Table("Runs by arm", head, rows, names=1)], rest=rest)

@@ -14,7 +14,7 @@ from trajudge.environments.model.operation_codes import LENGTH
 from trajudge.environments.specifications.oracle import OracleRun
 from trajudge.environments.verify.truth import ResolvedAnswer
 from trajudge.rules.values import normalise
-from trajudge.rules.verified.dataset import AnswerCheck, ExpectedAnswer, Schema
+from trajudge.rules.verified.tasks import AnswerCheck, ExpectedAnswer, Schema
 
 CODE = f"^[A-Z2-7]{{{LENGTH}}}$"
 _SCHEMAS: dict[str, Schema] = {

@@ -22,16 +22,10 @@ from trajudge.environments.specifications.tasks import written_task
 from trajudge.environments.specifications.verifying_again import verified_again
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import (
-    AnswerCheck,
-    BackendCheck,
-    NetworkCheck,
-    Task,
-    placeholder,
-)
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import Hosts, Trace, load_trace, origin
 from trajudge.rules.verified.state import State
+from trajudge.rules.verified.tasks import AnswerCheck, BackendCheck, NetworkCheck, Task, placeholder
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError

@@ -15,7 +15,7 @@ from typing import Any
 
 from trajudge.environments.model.page import Input
 from trajudge.environments.specifications.oracle import OracleRun, SentForm
-from trajudge.rules.verified.dataset import ExpectedEvent, NetworkCheck, Schema, placeholder
+from trajudge.rules.verified.tasks import ExpectedEvent, NetworkCheck, Schema, placeholder
 
 SITE = "homepage"
 """The name under which an application goes: the released package knows seven names of sites, and

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trajudge.rules.verified.answers import ParseFailure, read_response
-from trajudge.rules.verified.dataset import Schema, Task
+from trajudge.rules.verified.tasks import Schema, Task
 
 _AMOUNT = re.compile(r"-?\$\s?-?\d[\d,]*(?:\.\d+)?")
 _NUMBER = re.compile(r"(?<![\w.,$/-])-?\d[\d,]*(?:\.\d+)?(?![\w-])")

@@ -16,7 +16,7 @@ from trajudge.environments.model.binding import typed
 from trajudge.environments.model.spec import App, Bound, Expect
 from trajudge.environments.specifications.oracle import OracleRun
 from trajudge.environments.verify.frame import report_changes
-from trajudge.rules.verified.dataset import BackendCheck
+from trajudge.rules.verified.tasks import BackendCheck
 
 PROBE = "changed-rows"
 _PARENT = re.compile(r"\{new_(\w+)\}")

@@ -15,13 +15,7 @@ from trajudge.environments.specifications.answers import answer_check
 from trajudge.environments.specifications.oracle import OracleRun, oracle_run
 from trajudge.environments.specifications.requests import SITE, network_checks
 from trajudge.environments.specifications.states import state_checks
-from trajudge.rules.verified.dataset import (
-    Check,
-    Task,
-    placeholder,
-    published_record,
-    task_record,
-)
+from trajudge.rules.verified.tasks import Check, Task, placeholder, published_record, task_record
 from trajudge.util.files import save_bytes
 
 

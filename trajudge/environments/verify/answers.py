@@ -20,7 +20,7 @@ from trajudge.environments.verify.prose import Reading, Wanted, denied, read
 from trajudge.environments.verify.prose.passages import passage
 from trajudge.environments.verify.prose.question import question
 from trajudge.environments.verify.truth import ResolvedAnswer
-from trajudge.rules.values.texts.text import strip_invisible
+from trajudge.rules.values.texts import strip_invisible
 
 LEFT_OPEN = 3  # so many doubtful candidates beside the right answer; more are a list of guesses
 _DIGITS = re.compile(r"(?<![\w.,-])\d{1,9}(?:\.\d{1,9})?(?![\w-]|[.,]\d)")

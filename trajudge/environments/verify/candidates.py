@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from trajudge.environments.verify.finders import KINDS, Family, Find, form_of
-from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import InvalidValue
 from trajudge.rules.values import normalise
-from trajudge.rules.values.texts.text import strip_invisible
+from trajudge.rules.values.texts import strip_invisible
 
 MESSAGE_CHARS = 10_000  # beyond it a message is no answer
 _FENCE = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)

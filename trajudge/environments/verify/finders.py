@@ -8,15 +8,15 @@ from functools import lru_cache
 from typing import Literal
 
 from trajudge.environments.model.spec import TODAY
+from trajudge.environments.verify.mentions import ProseKind, ProseMention, mentions
 from trajudge.environments.verify.names import is_clock, may_mean, name_form, names, times
 from trajudge.environments.verify.prose.passages import lines
 from trajudge.environments.verify.prose.qualifiers import is_label
 from trajudge.environments.verify.prose.question import Question, stems
-from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import InvalidValue
 from trajudge.rules.values import normalise
-from trajudge.rules.values.prose import ProseKind, ProseMention, mentions
-from trajudge.rules.values.quantities import duration
-from trajudge.rules.values.texts.text import normal_text
+from trajudge.rules.values.quantities import parse_duration
+from trajudge.rules.values.texts import normal_text
 
 Family = Literal["money", "number", "date", "duration", "names", "code"]
 Find = Callable[[str], list[ProseMention]]
@@ -73,7 +73,7 @@ def _same_duration(wanted: str, form: str) -> bool:
     if wanted == form:
         return True
     try:
-        seconds = [duration.parse(one).value for one in (wanted, form)]
+        seconds = [parse_duration(one).value for one in (wanted, form)]
     except InvalidValue:
         return False
     return abs(seconds[0] - seconds[1]) <= ROUNDED

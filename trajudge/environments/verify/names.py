@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from trajudge.environments.verify.mentions import ProseMention
 from trajudge.environments.verify.prose.passages import without_stops
 from trajudge.environments.verify.prose.question import Question, stem, stems
-from trajudge.rules.values.prose import ProseMention
-from trajudge.rules.values.texts.text import normal_text
+from trajudge.rules.values.texts import normal_text
 
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d{2})(?: ?(am|pm|a\.m\.?|p\.m\.?))?", re.IGNORECASE)
 _HALF = r"(?: ?(am\b|pm\b|a\.m\b\.?|p\.m\b\.?|(?:o'clock )?in the (?:morning|afternoon|evening)))"

@@ -104,14 +104,52 @@ class AcceptDecision(NamedTuple):
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What was applied, how many trajectories ended how, what the user should know, the rows of
-    training data, and the runs that lack judgments."""
+    """What was applied, how many trajectories ended how, what the user should know, the folder that
+    holds it all (the accepted ones in ``accepted.jsonl``), the rows of training data in ``format``,
+    and the runs that lack judgments."""
 
     choice: AcceptanceFilter
     counts: dict[str, int]
-    warnings: list[str]
+    warnings: tuple[str, ...]
+    folder: Path
     training: TrainingCounts | None = None
+    format: str | None = None
     unfinished: tuple[UnfinishedRun, ...] = ()
+
+    @property
+    def finding(self) -> str:
+        """How many trajectories were accepted of how many, and how many of them are true successes
+        by the decision behind it."""
+        total, accepted = sum(self.counts.values()), self.counts.get(ACCEPTED, 0)
+        share = f" ({100 * accepted / total:.1f} %)" if total else ""
+        name = f"{self.choice.name} at threshold {threshold_text(self.choice.threshold)}"
+        finding = f"Accepted {accepted:,} of {count_of(total, 'trajectory')}{share} with {name}"
+        if self.choice.guarantee is None:
+            return (
+                f"{finding}; how many of them are true successes is unknown: no decision of "
+                "trajudge select was applied."
+            )
+        low, confidence = self.choice.guarantee
+        return (
+            f"{finding}; by its decision at least {100 * low:.1f} % of such are true "
+            f"successes, with {100 * confidence:.4g} % confidence."
+        )
+
+    def screen(self, more: str) -> str:
+        """Say on one screen what was accepted, why the others were not, and where all of it stands;
+        ``more`` holds the warnings that have no room."""
+        finding = self.finding
+        if cut := unfinished(self.unfinished):
+            finding = f"{finding.removesuffix('.')}; {cut}"
+        warnings = sorted(self.warnings, key=lambda each: not each.startswith("warning: "))
+        rest = f"written to {self.folder}: {ACCEPTED_FILE}, {REJECTED_FILE}, {SUMMARY_FILE}"
+        if self.training is not None:
+            rows = ", ".join(f"{count} in {name}" for name, count in self.training.rows.items())
+            rest += f"; rows in {self.format}/: {rows or 'none'}"
+        rejected = [(kind, str(n)) for kind, n in self.counts.items() if kind != ACCEPTED]
+        table = Table("", ("rejected because", "trajectories"), rejected, names=1)
+        tables = [table] if rejected else []
+        return first_screen([finding], tables, (), warnings, rest=rest, more=more)
 
 
 def run(config: AcceptConfig) -> int:
@@ -129,7 +167,7 @@ def run(config: AcceptConfig) -> int:
         if getattr(config, name) and not config.recertify:
             raise UserError(f"--{name} is of a sample: give --recertify DIR, too")
     made = accept(config)
-    sys.stdout.write(acceptance_screen(config, made))
+    sys.stdout.write(made.screen(SUMMARY_FILE))
     if config.recertify and made.counts.get(ACCEPTED):
         sys.stdout.write("\n" + sample_text(config.recertify))
     return OK if made.counts.get(ACCEPTED) else FAILURES
@@ -210,7 +248,15 @@ def accept(config: AcceptConfig) -> Acceptance:
             warnings += written.warnings(config.training)
         if config.recertify and decision is not None and counts.get(ACCEPTED):
             draw_sample(decision, config, config.out / ACCEPTED_FILE)
-    made = Acceptance(choice, dict(sorted(counts.items())), warnings, written, inputs.unfinished)
+    made = Acceptance(
+        choice,
+        dict(sorted(counts.items())),
+        tuple(warnings),
+        config.out,
+        written,
+        config.training.format,
+        inputs.unfinished,
+    )
     _write_summary(config, made, config.data or spec)
     return made
 
@@ -602,49 +648,3 @@ def _write_summary(config: AcceptConfig, made: Acceptance, spec: str) -> None:
     }
     content = orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n"
     save_bytes(config.out / SUMMARY_FILE, content)
-
-
-def acceptance_screen(config: AcceptConfig, made: Acceptance) -> str:
-    """Say on one screen what was accepted, why the others were not, and where all of it stands."""
-    finding = accepted_share(made.choice, made.counts)
-    warnings = list(made.warnings)
-    if cut := unfinished(made.unfinished):
-        finding = f"{finding.removesuffix('.')}; {cut}"
-    warnings.sort(key=lambda warning: not warning.startswith("warning: "))
-    rest = written_to(config.out)
-    if made.training is not None:
-        rows = ", ".join(f"{count} in {name}" for name, count in made.training.rows.items())
-        rest += f"; rows in {config.training.format}/: {rows or 'none'}"
-    tables = rejected_table(made.counts)
-    return first_screen([finding], tables, (), warnings, rest=rest, more=SUMMARY_FILE)
-
-
-def accepted_share(choice: AcceptanceFilter, counts: Mapping[str, int]) -> str:
-    """Say how many trajectories the filter accepted of how many, and how many of them are true
-    successes by the decision behind it."""
-    total, accepted = sum(counts.values()), counts.get(ACCEPTED, 0)
-    share = f" ({100 * accepted / total:.1f} %)" if total else ""
-    name = f"{choice.name} at threshold {threshold_text(choice.threshold)}"
-    finding = f"Accepted {accepted:,} of {count_of(total, 'trajectory')}{share} with {name}"
-    if choice.guarantee is None:
-        return (
-            f"{finding}; how many of them are true successes is unknown: no decision of trajudge "
-            "select was applied."
-        )
-    low, confidence = choice.guarantee
-    return (
-        f"{finding}; by its decision at least {100 * low:.1f} % of such are true "
-        f"successes, with {100 * confidence:.4g} % confidence."
-    )
-
-
-def rejected_table(counts: Mapping[str, int]) -> list[Table]:
-    """Tabulate the reasons why trajectories were rejected; no table if none was."""
-    rejected = [(kind, str(count)) for kind, count in counts.items() if kind != ACCEPTED]
-    table = Table("", ("rejected because", "trajectories"), rejected, names=1)
-    return [table] if rejected else []
-
-
-def written_to(folder: Path) -> str:
-    """Name the folder and what it holds."""
-    return f"written to {folder}: {ACCEPTED_FILE}, {REJECTED_FILE}, {SUMMARY_FILE}"

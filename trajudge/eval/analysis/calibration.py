@@ -134,8 +134,7 @@ def calibrate(
 def _calibrate(
     judge: str, seen: Observations, labels: Labels, method: Method | Literal["auto"]
 ) -> Calibration:
-    keys = {place: key for key, place in seen.reference.index.items()}
-    split = np.array([labels[keys[place]].split or "" for place in seen.index.tolist()])
+    split = np.array([labels[key].split or "" for key in seen.reference.keys.at(seen.index)])
     test = seen.at(split == "test")
     shared = (split == "dev") & np.isin(seen.task, test.task)
     dev = seen.at((split == "dev") & ~shared)

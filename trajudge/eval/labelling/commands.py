@@ -23,11 +23,11 @@ from trajudge.util.terminal import count_of
 
 
 def label_people(config: PeopleConfig) -> int:
-    """List the people of a queue, or add one and print their token; the exit code."""
+    """List the people of a queue, or add some and print their tokens; the exit code."""
     queue = LabelQueue(config.queue)
-    if config.add is not None:
-        person, token = queue.add_person(config.add, config.role)
-        sys.stdout.write(f"{person.name}: token {token}\n")
+    if config.add:
+        for person, token in queue.add_people(config.add, config.role):
+            sys.stdout.write(f"{person.name}: token {token}\n")
     else:
         for person in queue.people():
             own = queue.progress(person.id)

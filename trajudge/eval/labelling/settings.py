@@ -91,16 +91,16 @@ class BuildConfig(LabelConfig):
 
 
 class PeopleConfig(Settings):
-    """List the people of a queue, or add one. A token is shown once, when a person is added; the
+    """List the people of a queue, or add some. A token is shown once, when a person is added; the
     queue keeps its hash.
 
-      trajudge label people QUEUE --add Ann
+      trajudge label people QUEUE --add Ann --add Bob
       trajudge label people QUEUE --add Joe --role adjudicator
     """
 
     queue: Queue
-    add: Annotated[str | None, Option("a new person")] = None
-    role: Annotated[Role, Option("of the new person")] = "annotator"
+    add: Annotated[tuple[str, ...], Option("a new person; may be repeated", "NAME")] = ()
+    role: Annotated[Role, Option("of the new people")] = "annotator"
 
 
 class LabelImportConfig(Settings):

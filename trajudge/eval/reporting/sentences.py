@@ -385,6 +385,8 @@ def ranking_sentences(
     for ranking in comparison.rankings:
         if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
             lines = [f"Precision: {ranking.order(most)}"]
+            if ranking.are_all_tied:  # a sign between them would say that one is better
+                lines = [f"Precision, the highest first: {ranking.order(most, sign=', ')}"]
             if len(ranking.judges) - len(ranking.undefined) > 1:
                 lines.append(_significance(comparison, ranking, most))
             return lines
@@ -395,7 +397,7 @@ def _significance(comparison: Comparison, ranking: Ranking, most: int | None) ->
     """Say which judges are not told apart, and which differ the other way round where both judged:
     the order is by what each was scored on."""
     text = "Every difference in precision is significant (Holm, α = .05)"
-    if any(len(tie) == len(ranking.judges) - len(ranking.undefined) for tie in ranking.ties):
+    if ranking.are_all_tied:
         text = "No difference in precision is significant (Holm, α = .05)"
     elif ranking.ties:
         text = f"Not significantly different (Holm, α = .05): {ranking.tied(most)}"

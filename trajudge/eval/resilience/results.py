@@ -39,7 +39,6 @@ from trajudge.stats.intervals import (
     Interval,
     clustered_differences,
     defined,
-    difference_limits,
     rates_by_cluster,
     ratio_limits,
     sum_clusters,
@@ -177,7 +176,10 @@ def difference(first: np.ndarray, second: np.ndarray, tasks: Sequence[str]) -> I
     if len(clusters.sums) < 2:
         return IntervalEstimate(float(first.mean() - second.mean()))
     hits, trials = clusters.sums[:, :2].T, np.stack([clusters.sums[:, 2]] * 2)
-    found = estimate_of(difference_limits(hits, trials, clusters.stratum_sizes, CONFIDENCE))
+    apart = clustered_differences(
+        hits, trials, clusters.stratum_sizes, CONFIDENCE, with_p_value=False
+    )
+    found = estimate_of(apart.interval)
     return with_width(found, hits, trials)
 
 
@@ -408,8 +410,10 @@ def _factor(agent: str, found: Sequence[_Meeting]) -> PopupFactor:
     sums = clusters.sums.T
     apart = IntervalEstimate(None, None, None)
     if len(clusters.sums) > 1:
-        limits = difference_limits(sums[:2], sums[2:], clusters.stratum_sizes, CONFIDENCE)
-        apart = with_width(estimate_of(limits), sums[:2], sums[2:])
+        found_apart = clustered_differences(
+            sums[:2], sums[2:], clusters.stratum_sizes, CONFIDENCE, with_p_value=False
+        )
+        apart = with_width(estimate_of(found_apart.interval), sums[:2], sums[2:])
     return PopupFactor(
         agent=agent,
         fired={level: int(fired[:, at].sum()) for at, level in enumerate(LEVELS)},

@@ -14,6 +14,7 @@ from trajudge.eval.runs.ray import ray_sessions
 from trajudge.eval.runs.session import RunResult, RunSession
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.estimates import with_estimated_rates
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.scoring.usage import paid_in_all
 from trajudge.eval.sources import known_rewards, names_apart
@@ -136,6 +137,7 @@ def scores_of_all(runs: Sequence[RunPlan], results: Sequence[RunResult]) -> Scor
         for judge, keys in plan.training.items()
     }
     scores = score(judgments, labels, rewards=rewards, missing=missing, training=training)
+    scores = with_estimated_rates(scores, judgments, labels, training)
     more = {
         "unattributed_cost": paid_in_all(result.scores.unattributed_cost for result in results),
         "unfinished": tuple(

@@ -16,6 +16,7 @@ from trajudge.eval.reporting.tables import plain
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import metric_scores, score
+from trajudge.eval.scoring.estimates import with_estimated_rates
 from trajudge.eval.scoring.records import Missing, ScoreReport, UnattributedCost, UnfinishedRun
 from trajudge.eval.sources import Source, observed_verdicts, policy_name, recorded_policies
 from trajudge.eval.store.export import ExportSettings, export
@@ -46,6 +47,7 @@ def write_results(
     its results, and the export if asked for."""
     missing = missing_policy(plan.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
+    scores = with_estimated_rates(scores, judgments, plan.labels, plan.training)
     scored = partial(metric_scores, judgments, plan.labels, rewards=rewards, missing=missing)
     again = partial(scored, training=plan.training)
     scores = _against_claims(scores, plan, judgments)

@@ -634,6 +634,8 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Run
     """Plan the runs that are asked for, in order; ``source`` is their data in place of the
     request's. Paths are looked at first, then data, then judges and their models. Raises UserError
     for any that cannot work, before the first is begun."""
+    if request.judge.prompt is not None:
+        read_own_prompt(request.judge.prompt)
     with collection_paused():
         chosen = choose_data(request, source)
         wanted = list(_pairs(request))

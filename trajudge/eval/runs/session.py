@@ -257,8 +257,8 @@ class RunSession:
 
 def remedy(options: Mapping[str, Any]) -> str:
     """Say what to try where a model's answers cannot be read, by the options of its judge."""
-    in_tags = options.get("answer") == "tags" or not options.get("structured", True)
-    if "answer" in options and in_tags and options.get("prompts", "trajudge") == "trajudge":
+    in_text = options.get("answer") in ("tags", "text") or not options.get("structured", True)
+    if "answer" in options and in_text and options.get("prompts", "trajudge") == "trajudge":
         return "try --judge-option answer=schema, or another model"
     if not options.get("repair"):
         return "try --repair 1, --judge logprob, or another model"

@@ -5,43 +5,35 @@ judged.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from math import isnan
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajudge.eval.scoring.metrics import METRICS
+from trajudge.eval.scoring.metrics import METRICS, count_cells
 from trajudge.eval.scoring.observations import (
+    ComparedJudges,
     GroupObservations,
     Observations,
-    Predictions,
-    TrajectoryGroup,
-    groups,
+    on_the_same,
 )
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
-    LABELS,
-    OVERALL,
     RULE_BASED,
     Comparison,
     LabelName,
     McNemarResult,
     MetricDifference,
-    Missing,
     Ranking,
 )
 from trajudge.stats.comparison import TaskRuns, holm, improvement, mcnemar_by_task
-from trajudge.stats.intervals import Bools, Floats, clustered_differences, defined, verdict_columns
+from trajudge.stats.intervals import Floats, clustered_differences, defined, verdict_columns
 
 COMPARED = ("precision", "recall", "f1")
-
-Compared = Literal["overall", "benchmark"]
-
-"""Judges are compared over all benchmarks, or also in each."""
 
 UNDEFINED = "one of the two is undefined: a denominator is zero"
 
@@ -62,24 +54,22 @@ class JudgePair:
     other: Observations
 
 
-def compare(
-    predictions: Mapping[str, Predictions], missing: Missing, compared: Compared | None = "overall"
-) -> Comparison:
-    """Compare all pairs of judges that were asked for a label, over all benchmarks, and by
-    "benchmark" also in each; nothing where there is only one judge, or ``compared`` is None."""
+def compare(groups: Iterable[ComparedJudges]) -> Comparison:
+    """Compare all pairs of judges of every group; the differences of all groups come first group
+    by group, and so do tests and rankings. McNemar's test is for labels that were drawn alike."""
     differences: list[MetricDifference] = []
     discordances: list[McNemarResult] = []
     rankings: list[Ranking] = []
-    for benchmark, label, judges in _compared(predictions, missing, compared):
+    for group in groups:
         pairs = [
-            JudgePair(first, second, *on_the_same(judges[first], judges[second]))
-            for first, second in combinations(sorted(judges), 2)
+            JudgePair(first, second, *on_the_same(group.judges[first], group.judges[second]))
+            for first, second in combinations(sorted(group.judges), 2)
         ]
-        tested = _differences(pairs, benchmark, label)
+        tested = _differences(pairs, group.benchmark, group.label)
         differences += tested
-        if not any(judge.reference.is_weighted for judge in judges.values()):
-            discordances += _mcnemar_results(pairs, benchmark, label)
-        rankings += _rankings(benchmark, label, judges, tested)
+        if not pairs[0].one.is_weighted:
+            discordances += _mcnemar_results(pairs, group.benchmark, group.label)
+        rankings += _rankings(group, tested)
     return Comparison(
         differences=tuple(differences),
         discordances=tuple(discordances),
@@ -87,49 +77,20 @@ def compare(
     )
 
 
-def _compared(
-    predictions: Mapping[str, Predictions], missing: Missing, compared: Compared | None
-) -> Iterator[tuple[str, LabelName, dict[str, Observations]]]:
-    """Yield benchmark, label and the judges' observations, the whole first, label by label; where
-    two judges or more were asked on labelled trajectories."""
-    if compared is None or len(predictions) < 2:
-        return
-    reference = next(iter(predictions.values())).reference
-    benchmarks = [group for group in groups(reference) if group.agent == ALL_AGENTS]
-    single = benchmarks[:-1] if compared == "benchmark" and len(benchmarks) > 2 else []
-    for group, label in product([TrajectoryGroup(OVERALL, ALL_AGENTS), *single], LABELS):
-        members = group.members(reference)
-        judges = {
-            name: compared_observations(predicted, label, missing, members)
-            for name, predicted in predictions.items()
-            if label in predicted.labels()
-        }
-        if (group.benchmark, label) != (OVERALL, "success"):
-            judges = {name: some for name, some in judges.items() if len(some)}
-        if len(judges) > 1:
-            yield group.benchmark, label, judges
-
-
-def against_baseline(
-    cells: Sequence[GroupObservations], missing: Missing
-) -> list[MetricDifference]:
+def against_baseline(cells: Iterable[GroupObservations]) -> list[MetricDifference]:
     """Differences, judge less rule, of every judge on success and every benchmark with all agents;
-    trajectories without an official reward are left out, failed judgments as ``missing`` says.
-    A judge that gave no answer has none."""
+    trajectories without an official reward are left out. A judge that gave no answer has none."""
     pairs: dict[str, list[JudgePair]] = defaultdict(list)
-    rules: dict[bytes, Observations] = {}
     for cell in cells:
-        if cell.judge == RULE_BASED or cell.group.agent != ALL_AGENTS:
+        if cell.rule is None or cell.group.agent != ALL_AGENTS:
             continue
-        mine = cell.observations.counted(missing).rewarded()
-        if mine.answered.any():
-            rule = rules.setdefault(mine.trajectories, mine.as_rule_based())
-            pairs[cell.group.benchmark].append(JudgePair(cell.judge, RULE_BASED, mine, rule))
-    return [
-        difference
-        for benchmark, mine in pairs.items()
-        for difference in _differences(mine, benchmark, "success")
-    ]
+        if cell.rewarded.answered.any():
+            pair = JudgePair(cell.judge, RULE_BASED, cell.rewarded, cell.rule)
+            pairs[cell.group.benchmark].append(pair)
+    differences = []
+    for benchmark, mine in pairs.items():
+        differences += _differences(mine, benchmark, "success")
+    return differences
 
 
 def _differences(
@@ -239,35 +200,10 @@ class PairedCounts(NamedTuple):
         return self.both_right + self.only_first + self.only_second + self.both_wrong
 
 
-def compared_observations(
-    predictions: Predictions, label: LabelName, missing: Missing, members: Bools | None = None
-) -> Observations:
-    """Observe a judge that is held against others, of the trajectories ``members`` (T,) of its
-    reference, all without it: a failed judgment counts as ``missing`` says, or is left out, as are
-    all where none gave an answer."""
-    observations = predictions.observe(label, missing)
-    counted = np.ones(len(observations), dtype=bool)
-    if missing == "exclude" or not observations.answered.any():
-        counted &= observations.answered
-    if members is not None:
-        counted &= members[observations.index]
-    return observations.at(counted)
-
-
-def on_the_same(first: Observations, second: Observations) -> tuple[Observations, Observations]:
-    """Keep the trajectories of one reference that both hold, in one order."""
-    if first.trajectories == second.trajectories:
-        return first, second
-    _, here, there = np.intersect1d(
-        first.index, second.index, assume_unique=True, return_indices=True
-    )
-    return first.at(here), second.at(there)
-
-
 def paired_counts(first: Observations, second: Observations) -> PairedCounts:
     """Count over the same trajectories, in one order, whether the two judges were right."""
     right, others, p = first.right, second.right, None
-    if (right != others).any() and not first.reference.is_weighted:
+    if (right != others).any() and not first.is_weighted:
         p = mcnemar_by_task(right, others, TaskRuns.of(first.task, first.benchmark))
     return PairedCounts(
         both_right=int((right & others).sum()),
@@ -325,29 +261,26 @@ def _mcnemar_results(
     ]
 
 
-def _rankings(
-    benchmark: str,
-    label: LabelName,
-    judges: Mapping[str, Observations],
-    differences: Sequence[MetricDifference],
-) -> Iterator[Ranking]:
+def _rankings(group: ComparedJudges, differences: Sequence[MetricDifference]) -> Iterator[Ranking]:
     """Yield the order of the judges by every compared metric, and who differs from whom."""
-    counts = np.zeros((len(judges), 6))
-    for place, each in enumerate(judges.values()):
-        cells = verdict_columns(each.predictions[:, None], each.labels[:, None])[:, 0]
-        counts[place] = cells.sum(axis=0) if each.weights is None else each.weights @ cells
+    counts = np.array(
+        [
+            count_cells(judge.labels, judge.predictions, judge.weights)
+            for judge in group.judges.values()
+        ]
+    )
     for metric in COMPARED:
         apart = {
             (d.first, d.second)
             for d in differences
             if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
         }
-        values = dict(zip(judges, METRICS[metric].value(counts).tolist(), strict=True))
+        values = dict(zip(group.judges, METRICS[metric].value(counts).tolist(), strict=True))
         order = sorted(values, key=lambda name: (isnan(values[name]), -values[name], name))
         undefined = [name for name in order if isnan(values[name])]
         yield Ranking(
-            benchmark=benchmark,
-            label=label,
+            benchmark=group.benchmark,
+            label=group.label,
             metric=metric,
             judges=tuple(order),
             ties=tuple(_ties(order[: len(order) - len(undefined)], apart)),
@@ -383,26 +316,3 @@ def _ties(order: list[str], apart: set[tuple[str, str]]) -> list[tuple[str, ...]
 
 def _is_among(apart: set[tuple[str, str]], first: str, second: str) -> bool:
     return (first, second) in apart or (second, first) in apart
-
-
-def mixed_versions(versions: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Warn of every judge that stands beside itself in another version.
-
-    ``versions`` holds, by the judge's id in the table, the versions on the cards of that judge and
-    of its members (``eval.data.manifest.recorded_versions``).
-    """
-    by_name: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for judge_id, cards in versions.items():
-        for name, version in cards.items():
-            by_name[name][version].append(judge_id)
-    for name, by_version in sorted(by_name.items()):
-        if len(by_version) > 1:
-            listed = "; ".join(
-                f"version {version} in {', '.join(sorted(ids))}"
-                for version, ids in sorted(by_version.items())
-            )
-            yield (
-                f"warning: judge {name} is compared in several versions ({listed}): they differ in "
-                f"their prompts as well; judge again with the version of this release "
-                f"(trajudge judges show {name})"
-            )

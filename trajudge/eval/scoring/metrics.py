@@ -22,8 +22,8 @@ from trajudge.stats.intervals import (
     Interval,
     Ints,
     clustered_agreement,
+    clustered_differences,
     clustered_rates,
-    difference_limits,
 )
 
 TP, FP, FN, TN, MISSING_TRUE, MISSING_FALSE = range(6)
@@ -145,14 +145,15 @@ def verdict_limits(
 def _balanced_accuracy_limits(counts: Floats, sizes: Ints, squares: Floats | None) -> Limited:
     """Half of one plus recall less FPR."""
     recall, fpr = METRICS["recall"], METRICS["fpr"]
-    interval = difference_limits(
+    interval = clustered_differences(
         np.stack([recall.sum_hits(counts), fpr.sum_hits(counts)]),
         np.stack([recall.sum_trials(counts), fpr.sum_trials(counts)]),
         sizes,
         squares=None
         if squares is None
         else np.stack([recall.sum_trials(squares), fpr.sum_trials(squares)]),
-    )
+        with_p_value=False,
+    ).interval
     low, high = (1 + interval.low) / 2, (1 + interval.high) / 2
     return Limited(low, high, _reasons(low, [(np.isnan(interval.estimate), "")], ONE_TASK))
 
@@ -190,8 +191,7 @@ def _size(counts: Floats, squares: Floats | None, cells: list[int]) -> Floats:
 
 def _reasons(ends: Floats, reasons: list[tuple[Bools, str]], otherwise: str) -> NDArray[np.object_]:
     """Choose the first reason that applies; ``otherwise`` if none does and ends are undefined."""
-    conditions = [condition for condition, _ in reasons]
-    texts = [np.array(text, dtype=object) for _, text in reasons]
+    conditions, texts = zip(*reasons, strict=True)
     rest = np.where(np.isnan(ends), otherwise, "").astype(object)
     return np.asarray(np.select(conditions, texts, rest), dtype=object)
 
@@ -238,15 +238,18 @@ VERDICT_METRICS = tuple(metric for metric in METRICS.values() if metric.table !=
 SCORE_METRICS = tuple(metric for metric in METRICS.values() if metric.table == "scores")
 
 
-def count_cells(labels: ArrayLike, predictions: ArrayLike) -> Ints:
-    """Count labels in {0, 1} and predictions in {0, 1, -1 = missing}, both (n,): (6,)."""
+def count_cells(
+    labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None
+) -> Floats:
+    """Count labels in {0, 1} and predictions in {0, 1, -1 = missing}, both (n,), or add up their
+    ``weights`` (n,): (6,). Raises ValueError for arrays of different shapes."""
     label, predicted = (np.asarray(array, dtype=np.int64) for array in (labels, predictions))
     if label.shape != predicted.shape:
         raise ValueError(f"labels have shape {label.shape}, predictions {predicted.shape}")
     missing_false, tn, fp, missing_true, fn, tp = np.bincount(
-        3 * label + predicted + 1, minlength=6
+        3 * label + predicted + 1, weights, minlength=6
     )
-    return np.array([tp, fp, fn, tn, missing_true, missing_false])
+    return np.array([tp, fp, fn, tn, missing_true, missing_false], dtype=float)
 
 
 def agentrewardbench_rates(cells: ArrayLike) -> dict[str, float]:

@@ -8,14 +8,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeVar
+from itertools import product
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
-from trajudge.eval.scoring.records import ALL_AGENTS, LABELS, OVERALL, LabelName, Missing
-from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.annotations.model import Labels
+from trajudge.eval.rungs import RUNGS, WHOLE
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    LABELS,
+    OVERALL,
+    RULE_BASED,
+    Coverage,
+    LabelName,
+    Missing,
+)
+from trajudge.eval.store.labels import LabelColumns, RewardColumns, Rewards
 from trajudge.eval.store.table import (
     STATUS_CODE,
     STATUSES,
@@ -33,7 +44,6 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.judges.training import key_hash
 from trajudge.stats.intervals import Bools, Floats, Ints, sum_clusters
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.util.terminal import count_of
 
 Name = TypeVar("Name", str, tuple[str, str])
 
@@ -66,11 +76,12 @@ class ReferenceLabels:
 
     @classmethod
     def of(
-        cls, judged: KeyColumns, labels: LabelColumns, rewards: RewardColumns
+        cls, judged: KeyColumns, labels: Labels | LabelColumns, rewards: Rewards
     ) -> ReferenceLabels:
         """Look up the labels and the official rewards of the trajectories that were judged, and
         of those that have a reward. Raises UserError where only some of the labels tell how
         they were drawn."""
+        labels, rewards = LabelColumns.of(labels), RewardColumns.of(rewards)
         keys, place = distinct(joined([judged, rewards.keys, labels.keys]))
         size, known = len(keys), len(judged) + len(rewards.keys)
         expert = np.full((len(VERDICTS), size), UNKNOWN, dtype=np.int8)
@@ -101,11 +112,6 @@ class ReferenceLabels:
             judged=where,
             weight=weight[wanted],
         )
-
-    @cached_property
-    def index(self) -> Mapping[TrajectoryKey, int]:
-        """Find a trajectory's place by its key, in the order of keys."""
-        return {key: place for place, key in enumerate(self.keys)}
 
     @cached_property
     def members(self) -> dict[TrajectoryGroup, Bools]:
@@ -141,19 +147,6 @@ def _codes(names: list[Name]) -> tuple[tuple[Name, ...], Codes]:
     distinct_names = sorted(set(names))
     code = {name: number for number, name in enumerate(distinct_names)}
     return tuple(distinct_names), np.array([code[name] for name in names], dtype=np.int32)
-
-
-def reward_notes(rewards: Floats) -> list[str]:
-    """Say how many of the official rewards (T,), nan where unknown, are on another scale than the
-    rule-based baseline reads."""
-    outside = rewards[(rewards < 0) | (rewards > 1)]
-    if not len(outside):
-        return []
-    known = count_of(int((~np.isnan(rewards)).sum()), "official reward")
-    return [
-        f"warning: rule-based: {len(outside)} of {known} not between 0 and 1, such as "
-        f"{outside[0]:g}: above 0.5 counts as success, therefore scale them in the data"
-    ]
 
 
 MISSING = -1
@@ -197,12 +190,15 @@ class Observations:
         return self.reference.reward[self.index]
 
     @property
+    def is_weighted(self) -> bool:
+        """Tell whether some labels were more likely to be drawn than others."""
+        return self.reference.is_weighted
+
+    @property
     def weights(self) -> Floats | None:
         """Return one over the inclusion probability of every trajectory, in proportion to the mean
         over all labels; None where all were drawn alike."""
-        if not self.reference.is_weighted:
-            return None
-        return self.reference.weight[self.index]
+        return self.reference.weight[self.index] if self.is_weighted else None
 
     def sum_by_task(self, columns: NDArray[Any], judges: int) -> tuple[Floats, Floats | None, Ints]:
         """Add up columns (N, J * K) by task within benchmark: the sums (J, C, K), of weighted
@@ -227,10 +223,6 @@ class Observations:
             self.answered[chosen],
             self.scores[chosen],
         )
-
-    def counted(self, missing: Missing) -> Observations:
-        """Leave out what was not answered, where ``missing`` says so."""
-        return self.at(self.answered) if missing == "exclude" else self
 
     def rewarded(self) -> Observations:
         """Keep the trajectories with an official reward."""
@@ -261,46 +253,74 @@ class Observations:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What one judge predicted, one judgment a trajectory: arrays of one shape (N,) in the order of
-    keys.
+    """What one ``judge`` predicted, one judgment a trajectory: arrays of one shape (N,) in the
+    order of keys.
 
     ``index`` is the trajectory's in ``reference``; ``status`` indexes STATUSES, ``rung`` RUNGS;
-    ``values`` are 1, 0 or UNKNOWN by label; ``scores`` are nan where there is none.
+    ``values`` are 1, 0 or UNKNOWN by label; ``scores`` are nan where there is none. ``trained``
+    (T,) are the trajectories of the reference that the judge was trained on, of which it has no
+    prediction here. ``rows`` are those of the table that were read.
     """
 
+    judge: str
     reference: ReferenceLabels
     index: Codes
     status: NDArray[np.int8]
     rung: NDArray[np.int8]
     values: Mapping[LabelName, NDArray[np.int8]]
     scores: Floats
+    trained: Bools
+    rows: Ints
 
     @classmethod
     def of(
         cls,
+        judge: str,
         judgments: JudgmentTable,
         reference: ReferenceLabels,
-        index: Codes | None = None,
+        training: Collection[TrajectoryKey] = (),
     ) -> Predictions:
-        """Read one judge's judgments, at ``index`` (N,) of the reference, which is all that it was
-        made of unless it is given; several samples of a trajectory are one prediction: label by
-        label the strict majority of the samples that answered (a tie is a no), and the mean of
+        """Read what ``judge`` said in ``judgments``, whose trajectories ``reference`` was made of,
+        but for those of its ``training``; several samples of a trajectory are one prediction: label
+        by label the strict majority of the samples that answered (a tie is a no), and the mean of
         their scores."""
-        index = reference.judged if index is None else index
-        order = np.argsort(index, kind="stable")
-        starts = np.flatnonzero(np.diff(index[order], prepend=-1))
+        mine = judgments.of_judge(judge)
+        trained = np.zeros(len(reference), dtype=bool)
+        if training:
+            places = reference.places(KeyColumns.of(training))
+            trained[places[places >= 0]] = True
+            mine &= ~trained[reference.judged]
+        rows = np.flatnonzero(mine)
+        order = rows[np.argsort(reference.judged[rows], kind="stable")]
+        index = reference.judged[order]
+        starts = np.flatnonzero(np.diff(index, prepend=-1))
         values, scores, chosen = judgments.verdicts[:, order], judgments.score[order], order
         if len(starts) < len(order):
-            values, scores, chosen = _majorities(values, scores, judgments.ok()[order], starts)
-            chosen = order[chosen]
+            values, scores, first = _majorities(values, scores, judgments.ok()[order], starts)
+            chosen = order[first]
         return cls(
+            judge=judge,
             reference=reference,
-            index=index[order][starts],
+            index=index[starts],
             status=judgments.status[chosen],
             rung=judgments.rung[chosen],
             values={label: values[VERDICTS.index(label)] for label in LABELS},
             scores=scores,
+            trained=trained,
+            rows=rows,
         )
+
+    @cached_property
+    def due(self) -> Bools:
+        """Tell which trajectories (T,) the judge had to judge, those of its training included."""
+        due = self.reference.in_run | self.trained
+        due[self.index] = True
+        return due
+
+    @cached_property
+    def groups(self) -> list[TrajectoryGroup]:
+        """List the groups of the trajectories that are ``due``."""
+        return groups(self.reference, self.due)
 
     def labels(self) -> list[LabelName]:
         """List success, and what this judge answered at least once."""
@@ -426,32 +446,183 @@ def groups(reference: ReferenceLabels, among: Bools | None = None) -> list[Traje
     """Of the trajectories ``among`` (T,) the reference's, all without it: known benchmarks in the
     paper's order, others by name, then all of them; of each first all agents, then one by one."""
     chosen = slice(None) if among is None else among
-    pairs = set(
-        zip(reference.benchmark[chosen].tolist(), reference.agent[chosen].tolist(), strict=True)
-    )
-    agents: dict[str, set[str]] = {}
-    for benchmark, agent in pairs:
-        agents.setdefault(reference.benchmarks[benchmark], set()).add(reference.agents[agent])
-    known = [benchmark for benchmark in BENCHMARKS if benchmark in agents]
-    ordered = [*known, *sorted(set(agents) - set(known)), OVERALL]
-    agents[OVERALL] = set().union(*agents.values())
-    return [
-        TrajectoryGroup(benchmark, agent)
-        for benchmark in ordered
-        for agent in (ALL_AGENTS, *sorted(agents[benchmark]))
-    ]
+    codes = np.unique([reference.benchmark[chosen], reference.agent[chosen]], axis=1).T.tolist()
+    pairs = [(reference.benchmarks[code], reference.agents[agent]) for code, agent in codes]
+    pairs += [(OVERALL, agent) for agent in sorted({agent for _, agent in pairs})]
+    order = [*BENCHMARKS, *sorted({benchmark for benchmark, _ in pairs} - {*BENCHMARKS, OVERALL})]
+    listed = []
+    for benchmark in [*order, OVERALL]:
+        agents = [agent for name, agent in pairs if name == benchmark]
+        if agents or benchmark == OVERALL:
+            listed += [TrajectoryGroup(benchmark, agent) for agent in (ALL_AGENTS, *agents)]
+    return listed
 
 
 @dataclass(frozen=True, eq=False)
 class GroupObservations:
-    """What one row of scores is computed from: a judge's observations of a label in a group, from
-    which ``unsure`` labels are left out."""
+    """What one row of scores is computed from: a judge's observations of a label in a group.
+
+    ``failed`` of its judgments gave no answer; they are left out where ``missing`` is "exclude".
+    ``unsure`` labels are left out as well. ``rewarded`` are those of the trajectories that have an
+    official reward, on which ``rule`` is the rule-based baseline; None of other labels than
+    success, and where a row has no baseline.
+    """
 
     judge: str
     group: TrajectoryGroup
     label: LabelName
     observations: Observations
-    unsure: int = 0
+    failed: int
+    unsure: int
+    rewarded: Observations
+    rule: Observations | None
+
+
+def predictions_by_judge(
+    judgments: JudgmentTable, reference: ReferenceLabels, training: Training
+) -> list[Predictions]:
+    """Read the predictions of every judge, judges by name; arguments as ``Predictions.of``."""
+    names = sorted(judgments.judges[code] for code in np.unique(judgments.judge).tolist())
+    return [Predictions.of(name, judgments, reference, training.get(name, ())) for name in names]
+
+
+def group_observations(
+    judges: Sequence[Predictions], missing: Missing, by_agent: bool
+) -> list[GroupObservations]:
+    """Observe every judge on every label in every group; single agents, unless ``by_agent``, on
+    success alone, and not beside the rule. Judges of the same trajectories share the rule's
+    observations."""
+    cells: list[GroupObservations] = []
+    rules: dict[bytes, Observations] = {}
+    for judge in judges:
+        reference = judge.reference
+        observed = {label: judge.observe(label, missing) for label in judge.labels()}
+        is_unsure = {
+            label: (reference.annotated & (reference.labels[label] == UNKNOWN))[judge.index]
+            for label in observed
+        }
+        for group in judge.groups:
+            members = group.members(reference)
+            inside = members[judge.index]
+            is_detailed = by_agent or group.agent == ALL_AGENTS
+            for label, whole in observed.items() if inside.any() else ():
+                if not is_detailed and label != "success":
+                    continue
+                mine = whole.at(members[whole.index])
+                failed = int(np.count_nonzero(~mine.answered))
+                if missing == "exclude" and failed:
+                    mine = mine.at(mine.answered)
+                rewarded, rule = mine.rewarded(), None
+                if is_detailed and label == "success" and judge.judge != RULE_BASED:
+                    if rewarded.trajectories not in rules:
+                        rules[rewarded.trajectories] = rewarded.as_rule_based()
+                    rule = rules[rewarded.trajectories]
+                cells.append(
+                    GroupObservations(
+                        judge=judge.judge,
+                        group=group,
+                        label=label,
+                        observations=mine,
+                        failed=failed,
+                        unsure=int(np.count_nonzero(is_unsure[label] & inside)),
+                        rewarded=rewarded,
+                        rule=rule,
+                    )
+                )
+    return cells
+
+
+def coverage(judge: Predictions, by_agent: bool) -> Iterator[Coverage]:
+    """Count how the judgments of every group ended, single agents ``by_agent`` alone."""
+    reference, due = judge.reference, judge.due & ~judge.trained
+    answered = {label: judge.answered(label) for label in judge.labels()}
+    positive = {label: gave & (judge.values[label] == 1) for label, gave in answered.items()}
+    unlabelled = ~reference.annotated[judge.index]
+    for group in judge.groups:
+        if not (by_agent or group.agent == ALL_AGENTS):
+            continue
+        members = group.members(reference)
+        inside = members[judge.index]
+        ended = np.bincount(judge.status[inside], minlength=len(STATUSES)).tolist()
+        cut = np.bincount(judge.rung[inside], minlength=len(RUNGS)).tolist()
+        judged = int(inside.sum())
+        yield Coverage(
+            judge=judge.judge,
+            benchmark=group.benchmark,
+            agent=group.agent,
+            judged=judged,
+            statuses={status: n for status, n in zip(STATUSES, ended, strict=True) if n},
+            shortened={r: n for r, n in zip(RUNGS, cut, strict=True) if n and r != WHOLE},
+            unjudged=int((due & members).sum()) - judged,
+            unlabelled=int((inside & unlabelled).sum()),
+            training=int((judge.trained & members).sum()),
+            verdicts={label: int((inside & gave).sum()) for label, gave in answered.items()},
+            positive={label: int((inside & yes).sum()) for label, yes in positive.items()},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedJudges:
+    """The judges by name that are held against each other on a label, over all benchmarks or in
+    one, with what each says."""
+
+    benchmark: str
+    label: LabelName
+    judges: Mapping[str, Observations]
+
+
+Compared = Literal["overall", "benchmark"]
+
+"""Judges are compared over all benchmarks, or also in each."""
+
+
+def compared_judges(
+    judges: Sequence[Predictions], missing: Missing, compared: Compared | None
+) -> Iterator[ComparedJudges]:
+    """Yield the judges that were asked for a label on labelled trajectories, two or more, over all
+    benchmarks first and by "benchmark" also in each, label by label; nothing if ``compared`` is
+    None."""
+    if compared is None or len(judges) < 2:
+        return
+    reference = judges[0].reference
+    benchmarks = [group for group in groups(reference) if group.agent == ALL_AGENTS]
+    single = benchmarks[:-1] if compared == "benchmark" and len(benchmarks) > 2 else []
+    for group, label in product([TrajectoryGroup(OVERALL, ALL_AGENTS), *single], LABELS):
+        members = group.members(reference)
+        observed = {
+            judge.judge: compared_observations(judge, label, missing, members)
+            for judge in judges
+            if label in judge.labels()
+        }
+        if (group.benchmark, label) != (OVERALL, "success"):
+            observed = {name: some for name, some in observed.items() if len(some)}
+        if len(observed) > 1:
+            yield ComparedJudges(group.benchmark, label, observed)
+
+
+def compared_observations(
+    judge: Predictions, label: LabelName, missing: Missing, members: Bools | None = None
+) -> Observations:
+    """Observe a judge that is held against others, of the trajectories ``members`` (T,) of its
+    reference, all without it: a failed judgment counts as ``missing`` says, or is left out, as are
+    all where none gave an answer."""
+    observations = judge.observe(label, missing)
+    counted = np.ones(len(observations), dtype=bool)
+    if missing == "exclude" or not observations.answered.any():
+        counted &= observations.answered
+    if members is not None:
+        counted &= members[observations.index]
+    return observations.at(counted)
+
+
+def on_the_same(first: Observations, second: Observations) -> tuple[Observations, Observations]:
+    """Keep the trajectories of one reference that both hold, in one order."""
+    if first.trajectories == second.trajectories:
+        return first, second
+    _, here, there = np.intersect1d(
+        first.index, second.index, assume_unique=True, return_indices=True
+    )
+    return first.at(here), second.at(there)
 
 
 Training = Mapping[str, Collection[TrajectoryKey]]
@@ -478,21 +649,3 @@ def without_training(judgments: Iterable[Judgment], training: Training) -> Judgm
     for judge, keys in training.items():
         kept &= ~table.of_judge(judge) | (places_among(table.keys, KeyColumns.of(keys)) < 0)
     return table.at(kept)
-
-
-def on_training_set(judge: str, count: int) -> Iterator[str]:
-    """Say that they were left out."""
-    if count:
-        yield (
-            f"{judge}: {count_of(count, 'trajectory')} left out, because it was trained on them; "
-            "trajudge judges train --cross-fit DIR judges each by a model that was not"
-        )
-
-
-def included(training: Training) -> Iterator[str]:
-    """Warn that they were not."""
-    for judge, keys in training.items():
-        yield (
-            f"warning: {judge} was trained on {len(keys)} of the trajectories that it is scored "
-            "on: its metrics are not those of new trajectories"
-        )

@@ -123,13 +123,18 @@ class Ranking(Record):
     undefined: tuple[str, ...] = ()
     equal: tuple[str, ...] = ()
 
-    def order(self, most: int | None = None) -> str:
-        """Write the judges from best to worst, and apart from them those that have no place; of
-        more than ``most`` the first."""
+    @property
+    def are_all_tied(self) -> bool:
+        """Tell whether no two judges whose rate is defined are told apart."""
+        return any(len(tie) == len(self.judges) - len(self.undefined) for tie in self.ties)
+
+    def order(self, most: int | None = None, *, sign: str = " > ") -> str:
+        """Write the judges from best to worst with ``sign`` between them (" = " between equal
+        ones), and apart from them those that have no place; of more than ``most`` the first."""
         places = [judge for judge in self.judges if judge not in self.undefined]
-        signed = [(" = " if judge in self.equal else " > ") + judge for judge in places]
+        signed = [(" = " if judge in self.equal else sign) + judge for judge in places]
         unplaced = f"undefined: {listed(self.undefined, most)}" if self.undefined else ""
-        placed = listed(signed, most, sign="")[len(" > ") :]
+        placed = listed(signed, most, sign="")[len(sign) :]
         return "; ".join(filter(None, (placed, unplaced)))
 
     def tied(self, most: int | None = None) -> str:

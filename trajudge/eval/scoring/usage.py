@@ -20,9 +20,12 @@ _TOTALS = (
 
 
 def judge_usage(judge: str, judgments: JudgmentTable) -> JudgeUsage:
-    """Add up what one judge used over all of its judgments, samples and failures included. A
+    """Add up what one judge used over all of its ``judgments``, samples and failures included. A
     request that several judgments have in common was made once and counts once."""
-    stages = tuple(_stages(judgments.calls))
+    calls = judgments.calls
+    judge_of_call = judgments.judge[calls.judgment]
+    mine = np.flatnonzero(judge_of_call == judgments.judges.index(judge))
+    stages = tuple(_stages(calls, mine))
     priced = [stage.cost for stage in stages if stage.cost is not None]
     return JudgeUsage(
         judge=judge,
@@ -33,23 +36,24 @@ def judge_usage(judge: str, judgments: JudgmentTable) -> JudgeUsage:
     )
 
 
-def _stages(calls: CallColumns) -> Iterator[StageUsage]:
-    """Add up every stage's distinct requests, stages in the order of their first calls. A request
-    is cached if no call was paid; its seconds are those of the call that took longest, for which
-    the others waited. One that is not known is like no other."""
-    numbers = np.where(calls.request == NO_REQUEST, -1 - np.arange(len(calls)), calls.request)
+def _stages(calls: CallColumns, mine: Ints) -> Iterator[StageUsage]:
+    """Add up every stage's distinct requests among the calls at ``mine`` (C,), stages in the order
+    of their first calls. A request is cached if no call was paid; its seconds are those of the call
+    that took longest, for which the others waited. One that is not known is like no other."""
+    request = calls.request[mine]
+    numbers = np.where(request == NO_REQUEST, -1 - np.arange(len(mine)), request)
     _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
-    is_cached = np.bincount(which, weights=~calls.cached, minlength=len(first)) == 0
+    is_cached = np.bincount(which, weights=~calls.cached[mine], minlength=len(first)) == 0
     longest = np.zeros(len(first))
-    np.maximum.at(longest, which, calls.seconds)
+    np.maximum.at(longest, which, calls.seconds[mine])
     order = np.argsort(first)
-    rows = first[order]
+    rows = mine[first[order]]
     stage = calls.stage[rows]
     codes, begins = np.unique(stage, return_index=True)
     for code in codes[np.argsort(begins)].tolist():
-        mine = stage == code
-        cost, usage = calls.cost[rows[mine]], calls.usage[:, rows[mine]]
-        cached, priced = is_cached[order[mine]], ~np.isnan(cost)
+        here = stage == code
+        cost, usage = calls.cost[rows[here]], calls.usage[:, rows[here]]
+        cached, priced = is_cached[order[here]], ~np.isnan(cost)
         tokens = dict(zip(USAGE_FIELDS, usage.sum(axis=1).tolist(), strict=True))
         yield StageUsage(
             stage=calls.stages[code],
@@ -61,7 +65,7 @@ def _stages(calls: CallColumns) -> Iterator[StageUsage]:
             cached=int(cached.sum()),
             cached_cost=_sum(cost[priced & cached]),
             cached_unpriced=int((~priced & cached).sum()),
-            seconds=_sum(longest[order[mine]]),
+            seconds=_sum(longest[order[here]]),
         )
 
 

@@ -43,7 +43,6 @@ from trajudge.eval.select.rates import (
     design_effects,
     fixed_sequence,
     lower_limits,
-    max_t_level,
     p_values,
     rate_sums,
     task_labels_needed,
@@ -291,11 +290,13 @@ class RateTest:
 
 @dataclass(frozen=True, eq=False)
 class CandidateTests:
-    """``target`` is the rate under test, ``by_benchmark`` the same on each; ``labelled`` (L,)
+    """``target`` is the rate under test, ``by_benchmark`` the same on each, and ``interval`` has
+    its two-sided 95 % limits, low and high (2, L), as scores have them; ``labelled`` (L,)
     counts what a candidate judged there. ``overall`` and ``everywhere`` are who passes, after
     correction; ``testable`` who could have, whatever the labels say."""
 
     target: RateTest
+    interval: Floats
     precision: RateTest
     recall: RateTest
     by_benchmark: dict[str, RateTest]
@@ -316,11 +317,7 @@ def measure_candidates(plan: SelectionPlan, evidence: SelectionData) -> Candidat
     alpha, limit = 1 - plan.confidence, required_rate(plan.target)
     clusters = evidence.clusters(*hits_and_trials(evidence, plan.target))
     sums = rate_sums(clusters)
-    level = level_there = alpha / len(plan.families)
-    if plan.correction == "max-t":
-        # One bootstrap answers for the overall rate alone; the benchmarks take Bonferroni's level.
-        rng = np.random.default_rng(plan.seed)
-        level, level_there = max_t_level(clusters, sums, limit, alpha, rng), alpha / sums.hits.size
+    level = alpha / len(plan.families)
     target = _tested(sums, limit, level)
     # One task that holds most of what is accepted shows little of others.
     several = np.array(
@@ -336,7 +333,7 @@ def measure_candidates(plan: SelectionPlan, evidence: SelectionData) -> Candidat
     for name in evidence.benchmarks:
         part = evidence.within(evidence.benchmark == name)
         sums_there = rate_sums(part.clusters(*hits_and_trials(part, plan.target)))
-        by_benchmark[name] = _tested(sums_there, limit, level_there)
+        by_benchmark[name] = _tested(sums_there, limit, level)
         labelled[name] = part.judged.sum(axis=0)
         here = labelled[name] > 0
         able |= here
@@ -344,25 +341,21 @@ def measure_candidates(plan: SelectionPlan, evidence: SelectionData) -> Candidat
         # (intersection-union, Berger 1982).
         worst = np.where(here, np.maximum(worst, by_benchmark[name].p), worst)
         best = np.where(here, np.maximum(best, p_values(sums_there.all_hits, limit)), best)
-    able &= best <= level_there
-    if plan.correction == "max-t":
-        overall, everywhere = p <= level, able & (worst <= level_there)
-    else:
-        overall = fixed_sequence(p, plan.groups, testable, alpha)
-        everywhere = fixed_sequence(worst, plan.groups, able, alpha)
+    able &= best <= level
     success = evidence.success[:, None]
     kept = evidence.accepted & success
     is_precision = plan.target.kind == "precision"
     return CandidateTests(
         target=target,
+        interval=_interval(clusters),
         precision=target
         if is_precision
         else _measured(evidence.clusters(kept, evidence.accepted), alpha),
         recall=_measured(evidence.clusters(kept, evidence.judged & success), alpha),
         by_benchmark=by_benchmark,
         labelled=labelled,
-        overall=overall,
-        everywhere=everywhere,
+        overall=fixed_sequence(p, plan.groups, testable, alpha),
+        everywhere=fixed_sequence(worst, plan.groups, able, alpha),
         testable=testable,
     )
 
@@ -373,15 +366,17 @@ def _tested(sums: RateSums, limit: float, level: float) -> RateTest:
 
 
 def _measured(clusters: TaskSums, level: float) -> RateTest:
-    """Compute rates that no target bounds, with one-sided limits of the intervals that every other
-    table has (``clustered_rates``); no p-values."""
+    """Compute rates that no target bounds, with one-sided limits; no p-values."""
+    low, high = _interval(clusters, 1 - 2 * level)
+    return RateTest(rate_sums(clusters), np.full(len(low), np.nan), low, high, level)
+
+
+def _interval(clusters: TaskSums, confidence: float = 0.95) -> Floats:
+    """Compute the two-sided limits (2, L) that every other table has (``clustered_rates``)."""
     hits, trials = np.split(clusters.sums.T, 2)
     squares = None if clusters.squares is None else clusters.squares.T
-    interval = clustered_rates(
-        hits, trials, clusters.stratum_sizes, 1 - 2 * level, squares
-    ).interval
-    nothing = np.full(len(hits), np.nan)
-    return RateTest(rate_sums(clusters), nothing, interval.low, interval.high, level)
+    rates = clustered_rates(hits, trials, clusters.stratum_sizes, confidence, squares)
+    return np.stack([rates.interval.low, rates.interval.high])
 
 
 def _finding(
@@ -406,6 +401,7 @@ def _finding(
         default=None,
     )
     verdict = _verdict(plan, tested, i)
+    low, high = tested.interval[:, i].tolist()
     precision = tested.precision.rate(i)
     return CandidateResult(
         family=family.name,
@@ -425,6 +421,8 @@ def _finding(
         untested=tuple(part.benchmark for part in by_benchmark if not part.rate.trials),
         design_effect=float(design_effects(tested.target.sums)[i]),
         more_labels=_more_labels(plan, tested, i, verdict),
+        tasks=int(tested.target.sums.tasks[i]),
+        interval=None if math.isnan(low) else (low, high),
         price=evidence.prices[i],
         **_yields(plan.prices, evidence.prices[i], share, precision),
     )

@@ -71,6 +71,8 @@ class CandidateResult(Record):
     ``more_labels``: of trials of the rate (accepted trajectories, or failures) until a test of
     power 0.8 decides, were the estimate true; 0 where there are enough, but of too few tasks; None
     where it is decided, or too close to call.
+    ``tasks`` have a trial of the rate; ``interval`` is its two-sided 95 % interval, the one that
+    ``trajudge score`` shows, None where it is not defined.
     ``clean`` counts accepted true successes: per rollout, and per dollar where prices are known,
     each with the value at the lower limit of precision. ``under_attack``: what the plan's threat
     leaves of precision.
@@ -98,6 +100,8 @@ class CandidateResult(Record):
     clean_per_rollout_low: float | None
     clean_per_dollar: float | None
     clean_per_dollar_low: float | None
+    tasks: int = 0
+    interval: tuple[float, float] | None = None
     tied: bool = False
     under_attack: UnderAttack | None = None
 

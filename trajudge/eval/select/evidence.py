@@ -36,12 +36,13 @@ from trajudge.eval.sources import (
     combine,
     judge_names,
     read_last_judgments,
+    read_table,
     representation_name,
     unfinished_runs,
 )
 from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.run_folder import MANIFEST, read_labels, read_manifest
+from trajudge.eval.store.run_folder import read_labels, read_manifest
 from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import Bools, Floats, Ints, unequal
@@ -69,7 +70,7 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     """Read the judgments, and how their judges were configured. Raises UserError if there is
     none, and for a run that is given twice."""
     refuse_repeated(runs)
-    made_with = [read_manifest(run) if (run / MANIFEST).is_file() else {} for run in runs]
+    made_with = [{} if run.is_file() else read_manifest(run) for run in runs]
     manifests: list[dict[str, Any] | None] = [*made_with]
     sources = [_held_out(run, manifest) for run, manifest in zip(runs, made_with, strict=True)]
     if published is not None:
@@ -101,7 +102,9 @@ def check_planned(inputs: Inputs, plan: SelectionPlan) -> None:
 def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
     """Read the run without what its judge was trained on: nothing can be certified on that. Raises
     UserError for a run without a judgment."""
-    judgments, notes = read_last_judgments(run)
+    judgments, notes = (
+        (read_table(run).judgments, []) if run.is_file() else read_last_judgments(run)
+    )
     if not len(judgments):
         raise UserError(
             f"{run}: no judgment was made yet: judge first, the command that made the folder goes "
@@ -144,7 +147,7 @@ def read_all_labels(
     Raises UserError where these differ."""
     if annotations:
         return open_labels(annotations, keys=keys)
-    named = [(str(run), read_labels(run)) for run in runs]
+    named = [(str(run), read_labels(run)) for run in runs if not run.is_file()]
     if published is not None:
         beside = agentrewardbench.detect(published)
         spec = f"{agentrewardbench.KIND}:{published}" if beside else agentrewardbench.KIND

@@ -1,4 +1,4 @@
-"""The plan of a selection: candidates, target, correction and prices, frozen in a file before a
+"""The plan of a selection: candidates, target and prices, frozen in a file before a
 label is read. Whoever looks at the labels first and names the candidates then has no guarantee.
 """
 
@@ -20,7 +20,7 @@ from trajudge.eval.select.scores import (
     measured_prices,
     rule_name,
 )
-from trajudge.eval.select.settings import Correction, PlanConfig, SelectConfig, Threat
+from trajudge.eval.select.settings import PlanConfig, SelectConfig, Threat
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import Record, Seed
 from trajudge.util.errors import UserError
@@ -75,7 +75,6 @@ class SelectionPlan(Record):
     format: Literal[1] = 1
     target: Target
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
-    correction: Correction = "fixed-sequence"
     scope: Scope = "overall"
     split: Literal["dev", "test", "all"] = "all"
     seed: Seed = 0
@@ -172,7 +171,6 @@ def make_plan(config: PlanConfig, judgments: Sequence[Judgment]) -> SelectionPla
     return SelectionPlan(
         target=_target(config),
         confidence=config.confidence,
-        correction=config.correction,
         scope="every-benchmark" if config.every_benchmark else "overall",
         split=config.split,
         seed=config.seed,

@@ -11,7 +11,6 @@ from pydantic import Field
 from trajudge.eval.settings import LabelConfig, Runs, Split, TaskIdOption
 from trajudge.util.settings import Option, Output, Seed, Settings
 
-Correction = Literal["fixed-sequence", "max-t"]
 Threat = Literal["agent", "page", "both"]
 """Who attacks."""
 Dollars = Annotated[float, Field(ge=0)]
@@ -31,9 +30,6 @@ class PlanConfig(Settings):
         Rate | None, Option("at most this share of the failed trajectories is accepted", "RATE")
     ] = None
     confidence: Annotated[float, Field(gt=0.5, lt=1), Option("of the decision", "LEVEL")] = 0.95
-    correction: Annotated[Correction, Option("for how many candidates are tried")] = (
-        "fixed-sequence"
-    )
     every_benchmark: Annotated[
         bool, Option("the target has to be met on every benchmark, not only overall")
     ] = False
@@ -44,7 +40,7 @@ class PlanConfig(Settings):
         ),
     ] = None
     split: Annotated[Split, Option("of the annotations")] = "all"
-    seed: Annotated[Seed, Option("of the draws and of the resampling")] = 0
+    seed: Annotated[Seed, Option("of the draws")] = 0
     margin: Annotated[
         Rate,
         Option(

@@ -34,10 +34,6 @@ TEXT_FILE = "decision.txt"
 TEXT_WIDTH = 110
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
-_CORRECTIONS = {
-    "fixed-sequence": "fixed-sequence Learn-then-Test",
-    "max-t": "a max-T bootstrap of whole tasks",
-}
 _OPEN = ("undecided", "too few")
 _NAMED = 4  # candidates in a sentence
 _HEAD = (
@@ -165,18 +161,28 @@ def _acts(plan: SelectionPlan, finding: CandidateResult) -> str:
     if plan.target.kind == "precision":
         if rate.estimate is None:
             return "it accepts none of the labelled runs"
-        least = "" if not rate.low else f", at least {percent(rate.low)} % of new ones"
+        least = f", at least {percent(rate.low)} % of new ones" if rate.low else ""
         return (
             f"{rate.hits:,} of the {rate.trials:,} runs that it accepts are true successes "
-            f"({percent(rate.estimate)} %){least}"
+            f"({percent(rate.estimate)} %{'' if least else _interval(finding, 'precision')}){least}"
         )
     if rate.estimate is None:
         return "no labelled run failed"
-    most = "" if rate.low is None else f", at most {percent(1 - rate.low)} % of new ones"
+    most = f", at most {percent(1 - rate.low)} % of new ones" if rate.low else ""
     return (
         f"it accepts {rate.trials - rate.hits:,} of the {rate.trials:,} failed runs "
-        f"({percent(1 - rate.estimate)} %){most}"
+        f"({percent(1 - rate.estimate)} %{'' if most else _interval(finding, 'failures')}){most}"
     )
+
+
+def _interval(finding: CandidateResult, kind: str) -> str:
+    """Show the interval that scores have of the rate, for a rate of which the test shows no
+    limit; "" where it has none either."""
+    if finding.interval is None:
+        return ""
+    low, high = finding.interval
+    low, high = (low, high) if kind == "precision" else (1 - high, 1 - low)
+    return f"; 95 % interval {percent(low)} to {percent(high)}"
 
 
 def _advice(decision: Decision) -> Iterator[str]:
@@ -398,7 +404,7 @@ def _target(plan: SelectionPlan) -> str:
 def _assurance(plan: SelectionPlan) -> str:
     return (
         f"with {_level(plan.confidence)} % confidence, corrected for {counted(plan)} "
-        f"({_CORRECTIONS[plan.correction]})"
+        "(fixed-sequence Learn-then-Test)"
     )
 
 
@@ -431,9 +437,16 @@ def _missing(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]:
         yield "It was shown to miss the target: more labels would not help."
     elif finding.more_labels == 0:
         yield (
-            "The labels are enough in number, but of too few tasks or too uneven among them: label "
+            f"The labels are enough in number, but of too few tasks ({finding.tasks:,}) or too "
+            f"uneven among them for a test that may err in {_level(rate.level)} %: label "
             "trajectories of other tasks."
         )
+        if finding.interval is not None and plan.scope == "overall":
+            low, high = finding.interval
+            if high < required_rate(plan.target):
+                yield "The interval lies below the target, which is unlikely to be met."
+            elif low >= required_rate(plan.target):
+                yield "The interval lies above the target, which may well be met."
     elif finding.more_labels is not None:
         needed = "accepted trajectories" if accepted else "failed trajectories"
         meets = (rate.estimate or 0.0) > required_rate(plan.target)

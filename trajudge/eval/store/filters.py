@@ -84,7 +84,8 @@ class JudgmentView:
     0 or UNKNOWN, (T,); ``split`` indexes SPLITS; ``inclusion`` is the probability with which the
     label was drawn, and ``steps`` the length, nan where they are not known, (T,). ``texts`` hold
     what the judges reasoned, ``described_texts`` goals and answers. ``others`` are the annotations
-    that ``labels`` do not hold.
+    that ``labels`` do not hold. ``peers`` are the evaluators of other runs, too, that say yes and
+    that say no, (2, T); None: those of these judgments alone.
     """
 
     judgments: JudgmentTable
@@ -100,6 +101,7 @@ class JudgmentView:
     described_texts: tuple[TextColumn, ...] = ()
     labels: Labels = field(default_factory=dict)
     others: Sequence[Label] = ()
+    peers: NDArray[np.int64] | None = None
 
     def described(self, known: Mapping[TrajectoryKey, Described]) -> JudgmentView:
         """Add goals, answers and steps."""
@@ -166,6 +168,20 @@ class JudgmentView:
         return counts
 
     @cached_property
+    def evaluators(self) -> NDArray[np.int64]:
+        """Judges, and the rule, that say yes and that say no, (2, T)."""
+        if self.peers is not None:
+            return self.peers
+        rule = np.stack([self.rule == 1, self.rule == 0])
+        return self.votes[:2] + (0 if _RULE in self.judgments.judges else rule)
+
+    @cached_property
+    def agreeing(self) -> Floats:
+        """Evaluators that say what a judgment says, nan where it says nothing, (N,)."""
+        same = self.evaluators[np.where(self.success == 1, 0, 1), self.trajectory]
+        return np.where(self.success == UNKNOWN, np.nan, same)
+
+    @cached_property
     def unstable(self) -> Bools:
         """Trajectories on which the samples of one judge disagree, (T,)."""
         judges = max(len(self.judgments.judges), 1)
@@ -213,6 +229,7 @@ class JudgmentView:
         }
 
 
+_RULE = "rule-based"  # the judge that gives the rule's verdict
 _BILLED = ("input", "cache_read", "cache_write", "output")
 
 HEAD = 160
@@ -610,6 +627,12 @@ def _or_nan(codes: NDArray[Any]) -> Floats:
     return np.where(codes == UNKNOWN, np.nan, codes)
 
 
+def _agreement(view: JudgmentView) -> Floats:
+    """Return how many agree, and of as many how sure the judge is, an unknown score being least."""
+    sure = np.where(view.success == 1, view.judgments.score, 1 - view.judgments.score)
+    return np.asarray(view.agreeing + np.nan_to_num(sure) / 2)
+
+
 SORTS: Mapping[str, Column] = {
     "place": lambda view: np.arange(len(view.judgments)),
     "task": lambda view: view.keys.task[view.trajectory],
@@ -624,6 +647,7 @@ SORTS: Mapping[str, Column] = {
     "cost": lambda view: view.cost,
     "tokens": lambda view: view.tokens,
     "seconds": lambda view: view.seconds,
+    "agree": _agreement,
 }
 
 """What a table may be sorted by; ``-`` before a name: falling. Unknown values come last."""

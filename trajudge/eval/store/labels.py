@@ -57,8 +57,10 @@ class LabelColumns:
     split: NDArray[np.int8]
 
     @classmethod
-    def of(cls, labels: Labels) -> LabelColumns:
+    def of(cls, labels: Labels | LabelColumns) -> LabelColumns:
         """Turn labels into columns; those of files have them."""
+        if isinstance(labels, LabelColumns):
+            return labels
         if isinstance(labels, RunLabels):
             return labels.columns
         codes = np.array(

@@ -143,8 +143,16 @@ def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
     write_lines(folder / MANIFEST, [content + b"\n"])
 
 
+def check_run_folder(folder: Path) -> None:
+    """Raise UserError for what is not the folder of a run."""
+    if not (folder / MANIFEST).is_file():
+        why = f"it has no {MANIFEST}" if folder.exists() else "there is no such folder"
+        raise UserError(f"{folder}: is not the folder of a run: {why}")
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the settings that the run was made with."""
+    """Read the settings that the run was made with. Raises UserError for another folder."""
+    check_run_folder(folder)
     path = folder / MANIFEST
     try:
         manifest = orjson.loads(read_utf8(path))

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
-from trajudge.eval.rungs import furthest_rung
+from trajudge.eval.rungs import furthest_rungs
 from trajudge.judges.model import SECOND_ASKED, USAGE_FIELDS, Judgment, Status
 from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import Record, TrajectoryKey, canonical_task_id
@@ -92,8 +92,7 @@ class KeyColumns:
     def of(cls, keys: Iterable[KeyLike]) -> KeyColumns:
         """Turn keys into columns."""
         builder = KeyColumnsBuilder()
-        for key in keys:
-            builder.add(key)
+        builder.extend(keys)
         return builder.build()
 
     def at(self, rows: Any) -> KeyColumns:
@@ -122,7 +121,7 @@ class KeyColumns:
 
 
 class KeyColumnsBuilder:
-    """Takes keys one by one."""
+    """Takes keys, some at a time or one by one."""
 
     def __init__(self) -> None:
         self._names = _Numbers(), _Numbers(), _Numbers()
@@ -130,16 +129,21 @@ class KeyColumnsBuilder:
         self._append = tuple(codes.append for codes in self._codes)
 
     def add(self, key: KeyLike) -> None:
-        """Append a key; its task's id is made canonical."""
+        """Append a key."""
+        self.extend((key,))
+
+    def extend(self, keys: Iterable[KeyLike]) -> None:
+        """Append keys; their tasks' ids are made canonical."""
         benchmarks, agents, tasks = self._names
         first, second, third, last = self._append
-        benchmark, task = key.benchmark, key.task_id
-        if type(key) is not TrajectoryKey:
-            task = canonical_task_id(benchmark, task)
-        first(benchmarks[benchmark])
-        second(agents[key.agent])
-        third(tasks[task])
-        last(key.attempt)
+        for key in keys:
+            benchmark, task = key.benchmark, key.task_id
+            if type(key) is not TrajectoryKey:
+                task = canonical_task_id(benchmark, task)
+            first(benchmarks[benchmark])
+            second(agents[key.agent])
+            third(tasks[task])
+            last(key.attempt)
 
     def build(self) -> KeyColumns:
         """Return the columns; nothing is added afterwards."""
@@ -570,6 +574,8 @@ _NO_TOKENS = (0,) * len(USAGE_FIELDS)  # not reported, as no prompt has none
 
 _VERDICTS = attrgetter(*VERDICTS)
 
+_KEY = attrgetter("key")
+
 _CODE: dict[bool | None, int] = {True: 1, False: 0, None: UNKNOWN}
 
 _KINDS = {
@@ -600,15 +606,14 @@ class JudgmentTableBuilder:
         length: ArrayLike = 0,
     ) -> None:
         """Append judgments, (n,), whose lines of ``length`` bytes stand at ``offset``, (n,)."""
-        for judgment in judgments:
-            self._keys.add(judgment.key)
+        self._keys.extend(map(_KEY, judgments))
         calls = [(row, call) for row, j in enumerate(judgments, self._count) for call in j.calls]
         judges, stages, codes, code = self._judges, self._stages, STATUS_CODE, _CODE
         columns: dict[str, Any] = {
             "judge": [judges[j.judge] for j in judgments],
             "sample": [j.sample for j in judgments],
             "status": [codes[j.status] for j in judgments],
-            "rung": [furthest_rung(j.calls) for j in judgments],
+            "rung": furthest_rungs(judgments),
             "score": [_NO_NUMBER if j.score is None else j.score for j in judgments],
             "second_asked": [
                 j.scores.get(SECOND_ASKED, _NO_NUMBER) if j.scores else _NO_NUMBER
@@ -734,6 +739,9 @@ class OpenedFile:
         return self.record(Judgment, offset, length)
 
 
+_MOST_WORDS = 16
+
+
 class TextColumn:
     """Texts of a table's rows, (N,), in which a word is looked for whatever its case and accents;
     each is cut to so many characters."""
@@ -742,6 +750,7 @@ class TextColumn:
         self._longest = longest
         self._content = bytearray()
         self._ends = array("q")
+        self._words: dict[tuple[bytes, int], Bools] = {}  # of the last searches, and of how many
 
     def add(self, text: str) -> None:
         """Append the text of the next row."""
@@ -750,11 +759,25 @@ class TextColumn:
 
     def rows_with(self, word: str) -> Bools:
         """Return which texts hold a word, (N,)."""
-        wanted, found, at = searchable(word).encode("utf-8", "replace"), array("q"), -1
-        while wanted and (at := self._content.find(wanted, at + 1)) >= 0:
+        wanted = searchable(word).encode("utf-8", "replace")
+        if not wanted:
+            return np.ones(len(self._ends), dtype=bool)
+        search = wanted, len(self._ends)
+        rows = self._words.get(search)
+        if rows is None:
+            rows = self._find(wanted)
+            if len(self._words) >= _MOST_WORDS:
+                self._words.clear()
+            self._words[search] = rows
+        return rows
+
+    def _find(self, wanted: bytes) -> Bools:
+        found, at, find = array("q"), 0, self._content.find
+        while (at := find(wanted, at)) >= 0:
             found.append(at)
+            at = find(b"\0", at)  # the end of the text, of which one place is enough
         rows = np.searchsorted(column_of(self._ends), column_of(found), side="right")
-        return marked(len(self._ends), rows) if wanted else np.ones(len(self._ends), dtype=bool)
+        return marked(len(self._ends), rows)
 
     def __len__(self) -> int:
         return len(self._ends)

@@ -5,11 +5,15 @@ providers, and the numbers in messages about prompts that are too long.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Mapping
+import tomllib
+from collections.abc import Collection, Container, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any, NamedTuple
 
 import orjson
 
+from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.errors import (
     AccountClosed,
     AuthFailed,
@@ -20,11 +24,8 @@ from trajudge.judges.adapters.errors import (
     Forbidden,
     NoAccess,
     NoCredit,
-    Overloaded,
     RateLimited,
-    Refused,
     Retryable,
-    ServerFailed,
     UnknownModel,
     rate_headers,
     retry_after,
@@ -136,11 +137,8 @@ def _any_of(*alternatives: str) -> re.Pattern[str]:
 
 
 class ErrorRule(NamedTuple):
-    """An answer of one of ``statuses`` (all that there are, by default) is an error of ``kind``.
-
-    Where ``codes`` or ``words`` are given, its code words (lower case, underscores) or its message
-    must match them, and the message must not match ``unless``. ``page``: what ``is_page`` must be.
-    """
+    """An answer of one of ``statuses`` is an error of ``kind``: a rule of ``wordings.toml``, which
+    says what its fields mean."""
 
     kind: type[CallFailed]
     statuses: Container[int] = range(1000)
@@ -161,184 +159,38 @@ class ErrorRule(NamedTuple):
         return bool(by_code or (self.words is not None and self.words.search(error.message)))
 
 
-_OVER = (
-    r"(exceed|too (long|large|big)|(long|larg|great|bigg)er than|less than|should be|"
-    r"must be <=|超)"
-)
-_WRONG = r"(not valid|invalid|incorrect|wrong|expired|leaked|revoked|disabled|missing)"
-_IN_FLIGHT = _any_of(r"in[_ ]flight|retry (in|after)")
-_TOKENS_A_MINUTE = r"tokens? per (min|hour|day)|\bTP[MD]\b"
-# Where the length is not that of the prompt.
-_OTHER_LENGTH = (
-    r"\A(?!.*(token|context|length)).*\bimages?\b",
-    r"\A(?!.*(\b(prompt|inputs?(?! validation)|messages?|context|body)\b|size limit))"
-    r".*((output|completion) (length|tokens?)|\bmax\w*[_ ]tokens\b)",
-)
+@cache
+def _wordings() -> dict[str, Any]:
+    file = resources.files("trajudge.judges.adapters").joinpath("wordings.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
-# The first that applies counts; where none does, it is a BadRequest.
-RULES = (
-    ErrorRule(RateLimited, {402}, words=_IN_FLIGHT, codes=_IN_FLIGHT),
-    ErrorRule(NoCredit, {402}),
-    # These words come as a 429, too: no waiting helps.
-    ErrorRule(
-        NoCredit,
-        {400, 403, 412, 429},
-        codes=_any_of(
-            r"insufficient_(quota|balance|credit|fund)",
-            r"current_quota_error",
-            r"credit_balance",
-            r"billing_not_active",  # OpenAI, 429: BerriAI/litellm#2743
-        ),
-        words=_any_of(
-            r"insufficient (account )?(credit|balance|fund)|(out|run out) of (credit|fund|balance)",
-            r"(credit|balance)s?( is| are)? (too low|exhausted|depleted)",
-            r"not enough (credit|balance|fund)",
-            # Gemini, 429 ("prepayment credits are depleted"): discuss.ai.google.dev/t/170539. xAI,
-            # 429: continuedev/continue#10373. OpenAI, 429: lifan0127/ai-research-assistant#174.
-            r"used all available credits|account is not active",
-            r"余额不足|欠费",
-        ),
-    ),
-    ErrorRule(
-        NoCredit,
-        {400, 403, 412},
-        codes=_any_of(r"arrear", r"billing", r"payment_required", r"overdue"),
-        words=_any_of(
-            # Anthropic, 400: anthropics/claude-code#38035, #1047 (of a workspace).
-            r"reached your specified (workspace )?API usage limits",
-            # Fireworks, 412: pollinations/pollinations#12136.
-            r"account \S+ is suspended",
-            r"requires more credits|have (no|any) credits|no credits? (left|remaining|available)",
-            r"(key|spend|usage) limit (exceeded|reached)|in good standing|overdue|\bunpaid\b",
-            r"billing (is )?not",
-        ),
-    ),
-    # One request is larger than all that the account may send in a minute or a day.
-    ErrorRule(
-        BadRequest,
-        {413, 429},
-        words=_any_of(
-            r"(too large|reduce[d]?\b).*tokens? per (min|day)",
-            # Anthropic, to an account that may not ask it: anthropics/claude-code#39948.
-            r"required for long context requests",
-        ),
-    ),
-    ErrorRule(RateLimited, {402, 429}),
-    # A page speaks of the policy of whoever runs the proxy, not of the prompt.
-    ErrorRule(
-        Refused,
-        frozenset(range(1000)) - {401},
-        codes=_any_of(
-            r"content_(policy|filter|moderation)|moderation|inspection|sensitive|safety_"
-        ),
-        page=False,
-    ),
-    ErrorRule(
-        Refused,
-        frozenset(range(500)) - {401},
-        words=_any_of(
-            r"content[\w ]{0,20} (policy|policies|filter\w*|moderation|guidelines)|content filter",
-            r"(usage|safety|acceptable use) (policy|policies|guidelines|system|reasons|filter\w*)",
-            r"\bmoderation\b|safety_check|inappropriate|content exists risk|high risk",
-            r"(?<![a-z-])(?<!case )sensitive|prohibited[ _]content",
-            r"(input|prompt|output|content|message) (was|is|has been) (flagged|blocked|filtered)",
-            r"敏感|不安全|违规",
-        ),
-        page=False,
-    ),
-    ErrorRule(NoAccess, {407}),
-    ErrorRule(
-        AccountClosed,
-        {400, 403},
-        words=_any_of(
-            r"organization has been disabled",  # Anthropic, 400: anthropics/claude-code#54311
-            r"organization has been restricted",  # Groq, 400: NVIDIA-NeMo/Guardrails#563
-            # Gemini, 400: google-gemini/gemini-cli#24641. OpenAI, 403: its page on error codes.
-            r"user location is not supported|country, region, or territory not supported",
-        ),
-    ),
-    ErrorRule(AuthFailed, {401}),
-    ErrorRule(
-        AuthFailed,
-        {400, 403},
-        words=_any_of(
-            rf"(api|access)[ _-]?(key|token)[^.;]{{0,40}}{_WRONG}",
-            rf"{_WRONG} (api|access)[ _-]?(key|token)",
-            r"security token included in the request is",
-            r"request signature we calculated does not match",
-        ),
-    ),
-    # A limit on the answer alone (max_tokens), on images or on tokens per minute is none of the
-    # context window. Local servers say it with a 500.
-    ErrorRule(ContextOverflow, {413}, unless=_any_of(_TOKENS_A_MINUTE)),
-    ErrorRule(
-        ContextOverflow,
-        {400, 422, 500},
-        codes=_any_of(
-            r"context_(length|window|size)|request_too_large|tokens?_limit_|prompt_tokens_"
-        ),
-        unless=_any_of(_TOKENS_A_MINUTE),
-    ),
-    ErrorRule(
-        ContextOverflow,
-        {400, 422, 500},
-        words=_any_of(
-            r"(context|prompt|sequence) (length|size|window|limit)|maximum model length",
-            r"model token limit",
-            r"\b(prompt|inputs?(?! validation)|request|messages?|body)(_\w+)?\b"
-            rf".{{0,60}}{_OVER}.{{0,40}}(max|length|token|limit|process|size|model)",
-            rf"\b(input|prompt|total|token) (token|count|length|number).{{0,60}}{_OVER}",
-            r"(prompt|input|request|messages?|conversation|payload|body)s? (is|are|was) too "
-            r"(long|large)",
-            r"(prompt|input|request|payload|entity) too (long|large|big)|too many (input )?tokens",
-            r"`inputs`.{0,40}(less than|<=)",
-            r"string too long|expected max_?length",
-            r"reduce the (length|size) of|shorter (prompt|input)",
-            r"\bn_ctx\b|\bKV (cache )?size\b",
-        ),
-        unless=_any_of(_TOKENS_A_MINUTE, *_OTHER_LENGTH),
-    ),
-    # Local servers answer 500 about images, which must not be retried for ever.
-    ErrorRule(
-        BadRequest,
-        {400, 404, 415, 422, 500, 501},
-        words=_any_of(
-            r"(image|vision|multimodal|mmproj).{0,80}(not support|unsupported|only supported|"
-            r"invalid|disabled|too large|could not process|exceed|at most)",
-            r"(not support|unsupported|could not process|invalid|at most \d+).{0,40}"
-            r"(image|vision|multimodal)",
-            r"not a multimodal model|support image",
-        ),
-    ),
-    ErrorRule(UnknownModel, {404, 410}),
-    ErrorRule(
-        UnknownModel,
-        {400, 403, 422},
-        codes=_any_of(r"model_?(id_)?(not|does_not|un)_?\w+", r"(invalid|unknown)_model"),
-        words=_any_of(
-            r"\bmodels?\b[^.;]{0,120}(does not|doesn't|not) (exist|found|available)",
-            r"\bmodels/\S+ is not found|model [^.;]{0,120}not found",
-            r"(invalid|unknown|no such|unrecognized) model(?! (out|in|param|resp))",
-            r"not a valid model|no endpoints found|模型不存在",
-            # Bedrock, where the name lacks its region; Vertex AI, where the project did not enable
-            # it.
-            r"on-demand throughput isn.t supported|model identifier is invalid",
-            r"not allowed to use publisher model",
-        ),
-    ),
-    ErrorRule(
-        Blocked,
-        {403},
-        words=_any_of(
-            r"you have been blocked|request (is |was |has been )?blocked",
-            r"a certain word or phrase",
-        ),
-        page=True,
-    ),
-    ErrorRule(Forbidden, {403}),
-    ErrorRule(ServerFailed, {500}),
-    ErrorRule(Overloaded, {408, 409, 425, *range(501, 1000)}),
-)
+
+@cache
+def error_rules() -> tuple[ErrorRule, ...]:
+    """Read the rules in their order."""
+    return tuple(map(_rule, _wordings()["rule"]))
+
+
+def _rule(fields: Mapping[str, Any]) -> ErrorRule:
+    read: dict[str, Any] = {
+        name: _any_of(*map(_whole, fields[name])) for name in _PATTERNS & fields.keys()
+    }
+    if "statuses" in fields:
+        spans = (str(one).partition("-") for one in fields["statuses"])
+        read["statuses"] = {
+            n for low, _, high in spans for n in range(int(low), int(high or low) + 1)
+        }
+    return ErrorRule(getattr(errors, fields["kind"]), page=fields.get("page"), **read)
+
+
+_PATTERNS = {"words", "codes", "unless"}
+
+
+def _whole(pattern: str) -> str:
+    """Put the parts that several patterns share in their places."""
+    for name, part in _wordings()["parts"].items():
+        pattern = pattern.replace(f"{{{name}}}", part)
+    return pattern
 
 
 def kind_of(status: int, error: ErrorBody) -> type[CallFailed]:
@@ -346,7 +198,9 @@ def kind_of(status: int, error: ErrorBody) -> type[CallFailed]:
     # ``DataInspectionFailed`` becomes data_inspection_failed.
     split = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", f"{error.code} {error.kind}")
     codes = re.sub(r"[-.]", "_", split).lower()
-    return next((rule.kind for rule in RULES if rule.applies(status, error, codes)), BadRequest)
+    return next(
+        (rule.kind for rule in error_rules() if rule.applies(status, error, codes)), BadRequest
+    )
 
 
 _TEXTS_ONLY = _any_of(
@@ -389,39 +243,11 @@ class OverflowNumbers(NamedTuple):
 
 _NUMBER = r"(\d[\d,]*)"
 
-_WINDOW = (
-    rf"maximum context length(?: is| of)? {_NUMBER}",
-    rf"context (?:size|window|length) \({_NUMBER}",
-    rf"> {_NUMBER} maximum",
-    rf"exceed context limit: [\d,]+ \+ [\d,]+ > {_NUMBER}",
-    rf"maximum number of tokens allowed \({_NUMBER}",
-    rf"with {_NUMBER} maximum context",
-    rf"(?:cannot exceed|must be <=|limit of|limit is) {_NUMBER}",
-    rf"n_ctx\W+{_NUMBER}",
-)
-
-_PROMPT = (
-    rf"{_NUMBER} (?:tokens )?in (?:the|your) (?:messages|prompt|input)",
-    rf"{_NUMBER} input tokens",
-    rf"(?:resulted in|request \(|prompt is too long:|contains|received) {_NUMBER} ?tokens",
-    rf"request \({_NUMBER} tokens",
-    rf"input token count \({_NUMBER}",
-    rf"exceed context limit: {_NUMBER} \+",
-    rf"(?:Given:|received) {_NUMBER}",
-    rf"n_prompt_tokens\W+{_NUMBER}",
-    rf"requested {_NUMBER} tokens",
-)
-
-_REPLY = (
-    rf"{_NUMBER} (?:tokens )?(?:in|for) the completion",
-    rf"exceed context limit: [\d,]+ \+ {_NUMBER}",
-    rf"too large: {_NUMBER}",
-)
-
 
 def overflow_numbers(message: str) -> OverflowNumbers:
     """Parse the numbers in a server's message about a prompt that is too long."""
-    return OverflowNumbers(*(_first(message, kind) for kind in (_WINDOW, _PROMPT, _REPLY)))
+    numbers = _wordings()["numbers"]
+    return OverflowNumbers(**{name: _first(message, numbers[name]) for name in numbers})
 
 
 def with_numbers(sentence: str, message: str) -> str:
@@ -438,8 +264,9 @@ def with_numbers(sentence: str, message: str) -> str:
     return f"{sentence} ({shown})"
 
 
-def _first(message: str, patterns: tuple[str, ...]) -> int | None:
-    matches = (re.search(pattern, message, re.IGNORECASE) for pattern in patterns)
+def _first(message: str, patterns: Sequence[str]) -> int | None:
+    whole = (pattern.replace("{n}", _NUMBER) for pattern in patterns)
+    matches = (re.search(pattern, message, re.IGNORECASE) for pattern in whole)
     return next((int(match[1].replace(",", "")) for match in matches if match), None)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from trajudge.judges.adapters.http import HttpAdapter
+from trajudge.judges.adapters.openai import HttpAdapter
 from trajudge.judges.models import Price
 from trajudge.util.errors import MissingExtra, UserError
 from trajudge.util.files import UnsafeFile, open_regular

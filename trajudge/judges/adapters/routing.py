@@ -94,7 +94,7 @@ _CLASSES = {
     "openai": "openai.OpenAIAdapter",
     "anthropic": "anthropic.AnthropicAdapter",
     "litellm": "litellm.LiteLLMAdapter",
-    "http": "http.HttpAdapter",
+    "http": "openai.HttpAdapter",
     "azure": "clouds.AzureAdapter",
     "bedrock": "clouds.BedrockAdapter",
     "vertex": "clouds.VertexAdapter",

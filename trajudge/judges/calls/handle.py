@@ -122,25 +122,6 @@ def _image_tokens(pictures: Iterable[Picture], pricing: ImagePricing) -> int:
     return sum(image_tokens(one.width, one.height, pricing) for one in pictures)
 
 
-def takes_schema(known: Capability, adapter: str) -> bool:
-    """Return True where a model is known to take a JSON schema for its answer, and for a server of
-    OpenAI's protocol, which is asked without it once it refuses."""
-    if known.structured_output is not None:
-        return known.structured_output
-    return adapter in {"http", "openai", "local"}
-
-
-def image_limits(known: Capability) -> ImageLimits:
-    """Return the limits of the pictures that a model is shown."""
-    return ImageLimits(
-        max_side=known.image_max_side,
-        max_pixels=known.image_max_pixels,
-        max_bytes=known.image_max_bytes,
-        media_types=known.image_media_types,
-        pricing=known.image_pricing,
-    )
-
-
 # What an adapter makes of the request itself.
 _OURS = {"model", "messages", "system", "stream"}
 
@@ -378,7 +359,15 @@ class ModelHandle:
 
     @property
     def images(self) -> ImageLimits:
-        return image_limits(self.known)
+        """Limits of the pictures that the model is shown."""
+        known = self.known
+        return ImageLimits(
+            max_side=known.image_max_side,
+            max_pixels=known.image_max_pixels,
+            max_bytes=known.image_max_bytes,
+            media_types=known.image_media_types,
+            pricing=known.image_pricing,
+        )
 
     @property
     def pricing(self) -> ImagePricing:
@@ -392,8 +381,11 @@ class ModelHandle:
 
     @property
     def gives_structured_output(self) -> bool:
-        """Whether an answer may be asked for by a JSON schema."""
-        return takes_schema(self.known, self.adapter.name)
+        """Whether an answer may be asked for by a JSON schema: where the model is known to take
+        one, and of a server of OpenAI's protocol, which is asked without once it refuses."""
+        if self.known.structured_output is not None:
+            return self.known.structured_output
+        return self.adapter.name in {"http", "openai", "local"}
 
     @property
     def max_prompt_tokens(self) -> int:

@@ -10,7 +10,9 @@ import secrets
 import socket
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -147,23 +149,6 @@ Estimate = Callable[[Request], Usage]
 """The usage to expect of a request: its prompt's tokens, and an assumed number of output tokens."""
 
 
-class ExpectedUsage:
-    """The estimate of one request, made when it is first asked for, and once: counting a prompt's
-    tokens takes time, and only a limit needs it."""
-
-    __slots__ = ("_estimate", "_request", "_usage")
-
-    def __init__(self, request: Request, estimate: Estimate | None) -> None:
-        self._request = request
-        self._estimate = estimate
-        self._usage: Usage | None = None
-
-    def __call__(self) -> Usage:
-        if self._usage is None:
-            self._usage = self._estimate(self._request) if self._estimate else Usage()
-        return self._usage
-
-
 def tokens_of(usage: Usage) -> int:
     """Return the tokens that a rate limit counts: prompt and answer."""
     return usage.input + usage.cache_read + usage.cache_write + usage.output
@@ -178,30 +163,19 @@ class BudgetSpent(Exception):
     """The next call might pass the limit. Judgments so far are kept, and the run can be resumed."""
 
 
+@dataclass(eq=False)
 class Reservation:
     """Money reserved for one attempt: ``worst`` dollars, of which ``cost`` were spent; it
-    ``is_unpriced`` if nobody knows how many, and ``is_presumed`` where the reservation then counts.
+    ``is_unpriced`` if nobody knows how many, and ``is_presumed`` where the reservation then
+    counts."""
 
-    Entering waits for the money, leaving gives back what was not spent. Raises what
-    ``Budget.reserve`` says.
-    """
-
-    def __init__(self, budget: Budget, model: str, worst: float) -> None:
-        self.model = model
-        self.worst = worst
-        self.cost = 0.0
-        self.is_unpriced = False
-        self.is_presumed = False
-        self.attempt = ""
-        self.request_hash = ""
-        self._budget = budget
-
-    async def __aenter__(self) -> Reservation:
-        await self._budget._admit(self)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._budget._close(self)
+    model: str
+    worst: float
+    cost: float = 0.0
+    is_unpriced: bool = False
+    is_presumed: bool = False
+    attempt: str = ""
+    request_hash: str = ""
 
 
 class Budget:
@@ -244,14 +218,20 @@ class Budget:
         """Compute US dollars, None if the usage or the price is not known."""
         return None if usage is None else self._price(model, usage)
 
-    def reserve(self, model: str, worst: Usage) -> Reservation:
+    @asynccontextmanager
+    async def reserve(self, model: str, worst: Usage) -> AsyncIterator[Reservation]:
         """Reserve the worst case of one attempt; ``settle`` or ``presume`` inside.
 
         Waits while attempts in flight hold what this one needs: most cost less than was reserved
         for them. Raises BudgetSpent if it does not fit even when all of them are settled.
         """
         self.require_price(model)
-        return Reservation(self, model, self._dearest(model, worst))
+        reservation = Reservation(model, self._dearest(model, worst))
+        await self._admit(reservation)
+        try:
+            yield reservation
+        finally:
+            self._close(reservation)
 
     def sending(self, reservation: Reservation, request_hash: str) -> None:
         """Note the request and, before it goes out, what it may cost where there is a limit. Raises
@@ -329,12 +309,11 @@ class Budget:
         return max(self._price(model, worst) or 0.0, self._price(model, as_cached) or 0.0)
 
     def _lacks_room(self, reservation: Reservation) -> bool:
-        return self.limit is not None and self._lacking(reservation) > 0
-
-    def _lacking(self, reservation: Reservation) -> float:
-        """Return the dollars by which it passes the limit, with all that is in flight."""
+        """Tell whether it passes the limit, with all that is in flight."""
+        if self.limit is None:
+            return False
         reserved = sum(map(self._worst, self._open)) + self._worst(reservation)
-        return self.spent + reserved - (self.limit or 0.0)
+        return self.spent + reserved > self.limit
 
     def _never_fits(self, reservation: Reservation) -> bool:
         """Tell whether it would not fit even if everything in flight were free."""

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -30,7 +31,6 @@ from trajudge.judges.adapters.errors import (
 from trajudge.judges.engine.budget import (
     Budget,
     Estimate,
-    ExpectedUsage,
     Price,
     Reservation,
     may_be_billed,
@@ -49,21 +49,12 @@ from trajudge.util.terminal import count_of
 T = TypeVar("T")
 
 
-class _Shared(Generic[T]):
-    """Work under way, and a future for each of its waiters: resolved when the work has ended."""
-
-    __slots__ = ("task", "waiters")
-
-    def __init__(self, task: asyncio.Task[T]) -> None:
-        self.task = task
-        self.waiters: list[asyncio.Future[None]] = []
-
-
 class SingleFlight(Generic[T]):
     """Work under way, by key. A key is free again when its work has ended."""
 
     def __init__(self) -> None:
-        self._shared: dict[str, _Shared[T]] = {}
+        self._tasks: dict[str, asyncio.Task[T]] = {}
+        self._waiting: Counter[asyncio.Task[T]] = Counter()
 
     async def run(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
         """Return the result of the work under way for ``key``, starting ``work()`` if there is
@@ -72,42 +63,31 @@ class SingleFlight(Generic[T]):
         One waiter that is cancelled leaves the others undisturbed; with the last one the work
         itself is cancelled.
         """
-        loop = asyncio.get_running_loop()
-        shared = self._shared.get(key)
-        is_first = shared is None
-        if shared is None:
-            shared = self._shared[key] = _Shared(loop.create_task(work()))
-            shared.task.add_done_callback(partial(self._finished, key, shared))
-        waiter: asyncio.Future[None] = loop.create_future()
-        shared.waiters.append(waiter)
+        task = self._tasks.get(key)
+        is_first = task is None
+        if task is None:
+            task = self._tasks[key] = asyncio.create_task(work())
+            task.add_done_callback(partial(self._forget, key))
+        self._waiting[task] += 1
         try:
-            await waiter
-        except asyncio.CancelledError:
-            shared.waiters.remove(waiter)
-            if not shared.waiters and not shared.task.done():
-                self._forget(key, shared)
-                shared.task.cancel()
-            raise
-        return shared.task.result(), is_first
+            return await asyncio.shield(task), is_first
+        finally:
+            self._waiting[task] -= 1
+            if not self._waiting[task]:
+                del self._waiting[task]
+                self._forget(key, task)
+                task.cancel()  # without effect where it has ended
 
     async def drain(self) -> None:
         """Cancel the work under way and wait for its end."""
-        tasks = [shared.task for shared in self._shared.values()]
+        tasks = [*self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _finished(self, key: str, shared: _Shared[T], task: asyncio.Task[T]) -> None:
-        self._forget(key, shared)
-        if not task.cancelled():
-            task.exception()  # seen, even if every waiter was cancelled
-        for waiter in shared.waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def _forget(self, key: str, shared: _Shared[T]) -> None:
-        if self._shared.get(key) is shared:
-            del self._shared[key]
+    def _forget(self, key: str, task: asyncio.Task[T]) -> None:
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
 
 
 log = logging.getLogger(__name__)
@@ -115,6 +95,9 @@ log = logging.getLogger(__name__)
 FIRST_POLL, LONGEST_POLL = 0.01, 0.25  # seconds between looks at what another process is asking
 
 NO_USAGE = Usage()
+
+_Expected = Callable[[], Usage]
+"""Returns the usage to expect of a request."""
 
 
 class EngineReply(NamedTuple):
@@ -242,9 +225,7 @@ class Engine:
     ) -> Outcome | None:
         """Claim a request; return what was answered to it in the meantime, None to ask now."""
         poll = FIRST_POLL
-        has_waited = False
         while not cache.claims.claim(request_hash):
-            has_waited = True
             if asked_before is None and (known := cache.get(request_hash)) is not None:
                 return known
             self.counts.waiting += 1
@@ -256,8 +237,6 @@ class Engine:
                     poll = min(2 * poll, LONGEST_POLL)
             finally:
                 self.counts.waiting -= 1
-        if has_waited:
-            cache.recover()  # the other one may have died with the answer
         is_new = asked_before is None or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
 
@@ -276,7 +255,8 @@ class Engine:
     async def _fetch(
         self, request: Request, estimate: Estimate | None, worst_case: Estimate | None
     ) -> Reply:
-        expected = ExpectedUsage(request, estimate)
+        # Counting a prompt's tokens takes time, and only a limit needs it: once, when asked for.
+        expected: _Expected = cache(partial(estimate, request)) if estimate else Usage
         worst = NO_USAGE
         if self.budget.limit is not None:
             worst = worst_case(request) if worst_case else expected()
@@ -284,25 +264,25 @@ class Engine:
             reply = await self.retry.call(partial(self._reserved, request, expected, worst))
         except CallFailed as outcome:
             if isinstance(outcome, Refused | ContextOverflow) and not isinstance(outcome, Blocked):
-                await self._keep(request, outcome)
+                self._keep(request, outcome)
             else:
                 self.counts.failed += 1
             if isinstance(outcome, Retryable):
                 self._end_run(self._circuit_breaker.gave_up(outcome), outcome)
             raise
-        await self._keep(request, reply)
+        self._keep(request, reply)
         return reply
 
-    async def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
+    def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
         try:
             if self.cache is not None:
-                await self.cache.put_soon(request, outcome)
+                self.cache.put(request, outcome)
         except UserError as error:
             self.stop(error)
             raise
 
     async def _reserved(
-        self, request: Request, expected: ExpectedUsage, worst: Usage, again: bool
+        self, request: Request, expected: _Expected, worst: Usage, again: bool
     ) -> Reply:
         """Make one attempt with a reservation of its own: a failed one may be billed as well as the
         next."""
@@ -310,7 +290,7 @@ class Engine:
             return await self._attempt(request, expected, reservation, again)
 
     async def _attempt(
-        self, request: Request, expected: ExpectedUsage, reservation: Reservation, again: bool
+        self, request: Request, expected: _Expected, reservation: Reservation, again: bool
     ) -> Reply:
         counted = self.limiter.counts_tokens
         permit = await self.limiter.acquire(tokens_of(expected()) if counted else 0, again=again)
@@ -343,7 +323,7 @@ class Engine:
         elif may_be_billed(error):
             self.budget.presume(reservation)
 
-    def _failed(self, permit: Permit, error: CallFailed, expected: ExpectedUsage) -> None:
+    def _failed(self, permit: Permit, error: CallFailed, expected: _Expected) -> None:
         """Report a failure to the limiter, and end a run that is unrecoverable."""
         log.info("%s: %s", type(error).__name__, error)
         now = asyncio.get_running_loop().time()

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
+from trajudge.judges.answers import STATUS, AnswerOptions, parse_status
 from trajudge.judges.model import Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     AuxiliaryModel,
@@ -21,10 +23,9 @@ from trajudge.judges.replies import (
     nonempty_text,
     parse_complete_reply,
     parse_reply,
-    parse_status_line,
 )
 from trajudge.prompts.render import Prompt, load_prompt
-from trajudge.trajectories.model import Observation, Record, Trajectory
+from trajudge.trajectories.model import Observation, Trajectory
 from trajudge.trajectories.needs import FINAL, Needs
 from trajudge.trajectories.represent import final_screenshot
 from trajudge.trajectories.truncate import TruncatedView
@@ -32,7 +33,7 @@ from trajudge.trajectories.truncate import TruncatedView
 ASSUMED_CAPTION = "The page shows a list of results, its filters and a confirmation. " * 12
 
 
-class AerOptions(Record):
+class AerOptions(AnswerOptions):
     """``variant`` agentrewardbench shows url, reasoning and action of every step; original the
     actions alone, and the answer to the user."""
 
@@ -126,7 +127,9 @@ class _Form:
     def __init__(self, options: AerOptions, final: Literal["caption", "screenshot"]) -> None:
         self.prompt = load_prompt("aer")
         self._options = options
-        self._system = self.prompt.render("system", variant=options.variant, final=final)
+        self._system = self.prompt.render(
+            "system", variant=options.variant, final=final, answer=options.form
+        )
 
     async def verdict(
         self,
@@ -145,9 +148,9 @@ class _Form:
             )
             return conversation(self._system, [Text(text=text), *pictures])
 
-        limit = self._options.max_prompt_tokens
-        reply = await ask_about_steps(ask, kept, messages, limit=limit, images=images)
-        return parse_reply(reply, parse_status_line)
+        limit, form = self._options.max_prompt_tokens, self._options.answer_format(STATUS)
+        reply = await ask_about_steps(ask, kept, messages, limit=limit, images=images, **form)
+        return parse_reply(reply, partial(parse_status, form=self._options.form))
 
 
 def actions_only(trajectory: Trajectory) -> Trajectory:

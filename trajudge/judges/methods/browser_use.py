@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from trajudge.judges.answers import BOOLEAN, STRING, AnswerForm, AnswerOptions, answer_schema
 from trajudge.judges.model import Model, Skipped, Text, Verdict
-from trajudge.judges.options import read_json
 from trajudge.judges.prompting import (
     ImageLimits,
     TruncatedPrompt,
@@ -23,11 +23,11 @@ from trajudge.judges.prompting import (
     first_that_fit,
     prompt_tokens,
 )
-from trajudge.judges.registry import register_judge
-from trajudge.judges.replies import answer_schema, flag, parse_json, parse_reply
+from trajudge.judges.registry import read_json, register_judge
+from trajudge.judges.replies import flag, parse_json, parse_reply
 from trajudge.prompts.published import CHANGES, PublishedJudge, Untrusted, load_published_judge
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.model import ImageRef, Record, Trajectory
+from trajudge.trajectories.model import ImageRef, Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.util.errors import UserError
 
@@ -38,11 +38,11 @@ _FEWEST_CHARACTERS = 500
 SCHEMA: dict[str, Any] = answer_schema(
     "judgement",
     {
-        "reasoning": {"type": "string"},
-        "verdict": {"type": "boolean"},
-        "failure_reason": {"type": "string"},
-        "impossible_task": {"type": "boolean"},
-        "reached_captcha": {"type": "boolean"},
+        "reasoning": STRING,
+        "verdict": BOOLEAN,
+        "failure_reason": STRING,
+        "impossible_task": BOOLEAN,
+        "reached_captcha": BOOLEAN,
     },
 )
 _ASSUMED = json.dumps(
@@ -56,20 +56,18 @@ _ASSUMED = json.dumps(
 )
 
 
-class BrowserUseOptions(Record):
+class BrowserUseOptions(AnswerOptions):
     """The last ``screenshots`` are shown (none with ``representation`` none); task, steps and
     answer are cut to ``characters`` each. ``ground_truth`` is a JSON file, task id to a text that
-    stands above all rules; ``date`` is told to the judge as the present one; ``answer`` comes
-    through the provider's structured output, or as JSON text; ``prompts`` are our own or the
-    installed package's, which name the date and take ``untrusted`` text neutralised or as
-    recorded."""
+    stands above all rules; ``date`` is told to the judge as the present one; ``prompts`` are our
+    own or the installed package's, which name the date, take ``untrusted`` text neutralised or as
+    recorded, and ask by a schema as the package does."""
 
     representation: Literal["screenshot", "none"] = "screenshot"
     screenshots: int = Field(default=10, ge=1)
     characters: int = Field(default=40_000, ge=_FEWEST_CHARACTERS)
     ground_truth: Path | None = None
     date: str | None = None
-    answer: Literal["schema", "json"] = "schema"
     prompts: Literal["trajudge", "browser-use"] = "trajudge"
     untrusted: Untrusted = "neutralised"
     max_prompt_tokens: int = 120_000
@@ -82,6 +80,12 @@ class BrowserUseOptions(Record):
         if self.prompts == "trajudge" and self.untrusted != "neutralised":
             raise ValueError("only the package's prompts send text as recorded")
         return self
+
+    @property
+    def form(self) -> AnswerForm:
+        """How the answer is asked for."""
+        published = self.answer == "auto" and self.prompts == "browser-use"
+        return "schema" if published else super().form
 
     @property
     def needs(self) -> Needs:
@@ -173,16 +177,13 @@ class BrowserUse:
                 characters //= 2
             return None
 
-        parameters: dict[str, Any] = {}
-        if options.answer == "schema":
-            parameters["response_format"] = SCHEMA
         reply = await ask_with_truncation(
             ask,
             make,
             limit=options.max_prompt_tokens,
             images=options.images,
             assume=_ASSUMED,
-            **parameters,
+            **options.answer_format(SCHEMA),
         )
         verdict = parse_reply(reply, parse_judgement)
         if isinstance(prompt, PublishedJudge):

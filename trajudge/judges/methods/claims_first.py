@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from trajudge.judges.answers import AnswerOptions
 from trajudge.judges.defences import MARK, PARTS, without
 from trajudge.judges.model import Message, Model, Text, Verdict
 from trajudge.judges.prompting import (
@@ -36,7 +37,7 @@ from trajudge.judges.replies import (
 )
 from trajudge.prompts.render import load_prompt
 from trajudge.prompts.untrusted import neutralise
-from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.represent import MissingObservation, Representation
 from trajudge.trajectories.tokens import count_tokens, fits
@@ -148,15 +149,19 @@ class _Evidence(ReplyFields):
 
 
 class _ClaimFinding(_Evidence):
+    order: ClassVar = ("claim", "holds", "at", "quote")
     claim: int
     holds: bool
 
 
 class _RequirementFinding(_Evidence):
+    order: ClassVar = ("requirement", "met", "at", "quote")
     met: bool
+    requirement: AnyText = ""
 
 
 class _Findings(ReplyFields):
+    order: ClassVar = ("reasoning", "claims", "requirements", "side_effect", "success")
     claims: list[_ClaimFinding]
     requirements: list[_RequirementFinding]
     side_effect: bool
@@ -216,7 +221,7 @@ def _check_evidence(label: str, holds: bool, evidence: _Evidence, record: ShownR
 _PAGES_SHARE = 0.7
 
 
-class ClaimsFirstOptions(Record):
+class ClaimsFirstOptions(AnswerOptions):
     """The last ``pages`` are shown, each up to ``page_tokens``."""
 
     pages: int = Field(default=3, ge=1, le=20)
@@ -262,7 +267,13 @@ class ClaimsFirst:
         limit = self._options.max_prompt_tokens
         with error_context("claims"):
             reply = await ask_about_steps(
-                ask, trajectory, messages, limit=limit, stage="claims", assume=ASSUMED_CLAIMS
+                ask,
+                trajectory,
+                messages,
+                limit=limit,
+                stage="claims",
+                assume=ASSUMED_CLAIMS,
+                **self._options.answer_format(_Claims),
             )
             return parse_complete_reply(reply, parse_claims)
 
@@ -294,7 +305,8 @@ class ClaimsFirst:
             label = view.rung.label if view and whole else TruncationLevel.CUT.label
             return view and TruncatedPrompt(label, messages(view, shown))
 
-        reply = await ask_with_truncation(ask, make, limit=self._options.max_prompt_tokens)
+        limit, form = self._options.max_prompt_tokens, self._options.answer_format(_Findings)
+        reply = await ask_with_truncation(ask, make, limit=limit, **form)
         actions = {number: step.action or "" for number, step in enumerate(run.steps, start=1)}
         record = record_of(shown, actions)
         return parse_reply(reply, partial(parse_findings, claims=len(claims), record=record))

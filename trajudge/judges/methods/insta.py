@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from trajudge.judges.answers import NUMBER, STRING, AnswerOptions, answer_schema
 from trajudge.judges.model import Message, Model, Text, Verdict
 from trajudge.judges.prompting import (
     TruncatedPrompt,
@@ -16,25 +17,22 @@ from trajudge.judges.prompting import (
     prompt_tokens,
 )
 from trajudge.judges.registry import register_judge
-from trajudge.judges.replies import (
-    number_in,
-    parse_json,
-    parse_reply,
-)
+from trajudge.judges.replies import number_in, parse_json, parse_reply
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.thoughts import without_thoughts
 from trajudge.trajectories.truncate import TruncationLevel, cut_middle
 
 _SCORES = ("success", "efficiency", "self_correction")
+SCHEMA = answer_schema("scores", {"analysis": STRING, **dict.fromkeys(_SCORES, NUMBER)})
 _SMALLEST_PAGE, _SMALLEST_TEXT = 60, 40
 _FENCE = re.compile(r"```\w*\s*\Z")
 _ASSUMED = "The criteria of success for this task are met, as the last page shows. " * 24
 
 
-class InstaOptions(Record):
+class InstaOptions(AnswerOptions):
     """The last ``observations`` pages are shown, each up to ``page_tokens`` from its beginning, and
     the last ``actions``; success is a score of ``threshold`` or more."""
 
@@ -81,7 +79,7 @@ class Insta:
     def __init__(self, options: InstaOptions) -> None:
         self._options = options
         self._prompt = load_prompt("insta")
-        self._system = self._prompt.render("system")
+        self._system = self._prompt.render("system", answer=options.form)
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
@@ -115,9 +113,8 @@ class Insta:
             cut = [step.cut(share, texts) for step in steps]
             return TruncatedPrompt(TruncationLevel.CUT.label, messages(cut, texts))
 
-        reply = await ask_with_truncation(
-            ask, make, limit=options.max_prompt_tokens, assume=_ASSUMED
-        )
+        limit, form = options.max_prompt_tokens, options.answer_format(SCHEMA)
+        reply = await ask_with_truncation(ask, make, limit=limit, assume=_ASSUMED, **form)
         return parse_reply(reply, self._verdict)
 
     def _verdict(self, text: str) -> Verdict:
@@ -132,10 +129,12 @@ class Insta:
 
 
 def parse_scores(text: str) -> tuple[list[float], str]:
-    """Parse the three scores in a JSON object, and the analysis before it. Raises ParseFailure."""
+    """Parse the three scores in a JSON object, and the analysis in it or before it. Raises
+    ParseFailure."""
     fields = parse_json(text, _SCORES).fields
-    analysis = without_thoughts(text).rpartition("{")[0]
-    return [number_in(fields, name, 0, 1) for name in _SCORES], _FENCE.sub("", analysis).strip()
+    before = _FENCE.sub("", without_thoughts(text).rpartition("{")[0])
+    analysis = str(fields.get("analysis", before)).strip()
+    return [number_in(fields, name, 0, 1) for name in _SCORES], analysis
 
 
 def last_steps(trajectory: Trajectory, observations: int, actions: int) -> list[InstaStep]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+from trajudge.judges.answers import AnswerForm, AnswerOptions, GradeAnswer
 from trajudge.judges.model import Message, Model, Text, Verdict
 from trajudge.judges.prompting import (
     AuxiliaryModel,
@@ -26,22 +27,22 @@ from trajudge.judges.replies import (
     gather_bounded,
     nonempty_text,
     parse_complete_reply,
-    parse_grade_line,
     parse_reply,
 )
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.model import Record, Step, Trajectory
+from trajudge.trajectories.model import Step, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
 from trajudge.trajectories.truncate import TruncatedView, TruncationLevel, cut_middle
 
 SUCCESS = 4
+REWARD = GradeAnswer("thoughts", "reward", 1, 5)
 # Of the reward, as AgentRewardBench derives it.
 OPTIMALITY = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4}
 ACTION_TOKENS = 400
 ASSUMED_CHANGE = "The page of results opened and shows twelve products; the filter was set. " * 3
 
 
-class NnetnavOptions(Record):
+class NnetnavOptions(AnswerOptions):
     """``describer`` reads the trees; ``max_prompt_tokens`` is the judge's own model's."""
 
     describer: AuxiliaryModel = AuxiliaryModel()
@@ -66,7 +67,7 @@ class Nnetnav:
         self._options = options
         self._prompt = load_prompt("nnetnav")
         self._describe = self._prompt.render("describe")
-        self._system = self._prompt.render("system")
+        self._system = self._prompt.render("system", answer=options.form)
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
@@ -83,9 +84,10 @@ class Nnetnav:
             text = self._prompt.render("user", **template_variables(view))
             return conversation(self._system, [Text(text=text)])
 
-        limit = self._options.max_prompt_tokens
-        reply = await ask_about_steps(ask, _described(trajectory, changes), messages, limit=limit)
-        return parse_reply(reply, parse_reward)
+        limit, form = self._options.max_prompt_tokens, self._options.answer_format(REWARD.schema)
+        described = _described(trajectory, changes)
+        reply = await ask_about_steps(ask, described, messages, limit=limit, **form)
+        return parse_reply(reply, partial(parse_reward, form=self._options.form))
 
     async def _change(self, ask: Model, number: int, before: Step, after: Step) -> str:
         action = before.action and cut_middle(before.action, ACTION_TOKENS)
@@ -113,10 +115,10 @@ class Nnetnav:
             return parse_complete_reply(reply, nonempty_text)
 
 
-def parse_reward(text: str) -> Verdict:
+def parse_reward(text: str, form: AnswerForm = "text") -> Verdict:
     """Parse the verdict in ``Reward: 4``. Raises ParseFailure if there is none, or one that cannot
     be read."""
-    reward, thoughts = parse_grade_line(text, "reward", 1, 5)
+    reward, thoughts = REWARD.parse(text, form)
     return Verdict(
         success=reward >= SUCCESS,
         score=(reward - 1) / 4,

@@ -26,16 +26,15 @@ log = logging.getLogger(__name__)
 class Member(Record):
     """A judge by name, its model and its options.
 
-    ``given`` are the options of the command line; ``options`` follow from the model and are left
-    out of the run's manifest. ``asks`` is the model to pass to the ``Model``; None: the run's
-    own.
+    ``given`` are the options of the command line, ``options`` those that follow from the model; the
+    run's manifest has both. ``asks`` is the model to pass to the ``Model``; None: the run's own.
     """
 
     name: str
     model: str | None = None
     asks: str | None = None
     given: dict[str, JsonValue] = Field(default_factory=dict)
-    options: dict[str, object] = Field(default_factory=dict, repr=False, exclude=True)
+    options: dict[str, object] = Field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         return with_model(self.name, self.model)

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, StringConstraints
 
+from trajudge.judges.answers import AnswerOptions
 from trajudge.judges.model import Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     ImageLimits,
@@ -33,7 +34,7 @@ from trajudge.judges.replies import (
     parse_reply,
 )
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import ALL, Needs
 from trajudge.trajectories.truncate import TruncatedView, cut_middle
 
@@ -77,12 +78,14 @@ class _Relevance(ReplyFields):
 
 
 class _Finding(ReplyFields):
+    order: ClassVar = ("criterion", "steps", "score")
     criterion: int
     score: float = Field(ge=0, le=1)
     steps: list[int]
 
 
 class _Findings(ReplyFields):
+    order: ClassVar = ("reasoning", "findings", "side_effect_steps", "side_effect", "outcome")
     findings: list[_Finding]
     outcome: bool
     side_effect: bool
@@ -138,7 +141,7 @@ def parse_findings(text: str, criteria: Sequence[Criterion], steps: int) -> Verd
 _PICTURES_SHARE = 0.75
 
 
-class RubricOptions(Record):
+class RubricOptions(AnswerOptions):
     """For every criterion the ``per_criterion`` most relevant screenshots are shown."""
 
     representation: Literal["screenshot", "none"] = "screenshot"
@@ -189,7 +192,10 @@ class Rubric:
         user = Text(text=self._prompt.render("criteria_user", goal=goal))
         messages = conversation(self._prompt.render("criteria"), [user])
         with error_context("criteria"):
-            reply = await ask(messages, stage="criteria", rung=rung, assume=ASSUMED_CRITERIA)
+            form = self._options.answer_format(_Criteria)
+            reply = await ask(
+                messages, stage="criteria", rung=rung, assume=ASSUMED_CRITERIA, **form
+            )
             return parse_complete_reply(reply, parse_criteria)
 
     async def _grades(
@@ -200,7 +206,8 @@ class Rubric:
         messages = conversation(self._prompt.render("relevance"), [Text(text=text), shown])
         with error_context(f"screenshot of step {shot.number}"):
             assumed = assumed_relevance(len(criteria))
-            reply = await ask(messages, stage="relevance", assume=assumed)
+            form = self._options.answer_format(_Relevance)
+            reply = await ask(messages, stage="relevance", assume=assumed, **form)
             return parse_reply(reply, partial(parse_relevance, count=len(criteria)))
 
     async def _verdict(
@@ -228,6 +235,7 @@ class Rubric:
             share=_PICTURES_SHARE,
             limit=options.max_prompt_tokens,
             images=options.images,
+            **options.answer_format(_Findings),
         )
         parse = partial(parse_findings, criteria=criteria, steps=len(trajectory.steps))
         return parse_reply(reply, parse)

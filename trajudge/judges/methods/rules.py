@@ -20,11 +20,10 @@ from typing import Literal
 
 from trajudge.judges.model import Model, Skipped, Verdict
 from trajudge.judges.registry import register_judge
-from trajudge.rules.reading import read_bytes
+from trajudge.rules.files import read_bytes
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Verdict as Evaluation
 from trajudge.rules.verified.answers import Oversized, Response, read_response
-from trajudge.rules.verified.dataset import load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import Hosts, load_hosts
 from trajudge.rules.verified.runs import (
@@ -36,6 +35,7 @@ from trajudge.rules.verified.runs import (
     run_files,
 )
 from trajudge.rules.verified.state import run_states
+from trajudge.rules.verified.tasks import load_tasks
 from trajudge.rules.webarena import Trace, WebArenaEvaluator
 from trajudge.rules.webarena import load_tasks as load_webarena_tasks
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey

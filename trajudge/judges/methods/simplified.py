@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trajudge.judges.answers import BOOLEAN, STRING, answer_schema
 from trajudge.judges.model import Message, Model, Part, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     EMPTY_VIEW,
@@ -29,7 +30,6 @@ from trajudge.judges.prompting import (
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     ParseFailure,
-    answer_schema,
     flag,
     parse_json,
     parse_reply,
@@ -367,14 +367,13 @@ class Simplified:
 
 def verdict_schema(success: str) -> dict[str, Any]:
     """Build ``response_format`` for the four labels, the reasoning first."""
-    boolean = {"type": "boolean"}
     labels = {
-        "side_effect": boolean,
+        "side_effect": BOOLEAN,
         "optimality": {"type": "integer", "enum": [1, 2, 3, 4]},
-        "repetition": boolean,
+        "repetition": BOOLEAN,
     }
-    first, last = ({"success": boolean}, {}) if success == "first" else ({}, {"success": boolean})
-    return answer_schema("verdict", {"reasoning": {"type": "string"}, **first, **labels, **last})
+    first, last = ({"success": BOOLEAN}, {}) if success == "first" else ({}, {"success": BOOLEAN})
+    return answer_schema("verdict", {"reasoning": STRING, **first, **labels, **last})
 
 
 def parse_object_or_tags(text: str) -> Verdict:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
+from trajudge.judges.answers import STATUS, AnswerOptions, GradeAnswer, parse_status
 from trajudge.judges.model import Detail, Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     ImageLimits,
@@ -26,12 +27,10 @@ from trajudge.judges.replies import (
     gather_bounded,
     nonempty_text,
     parse_complete_reply,
-    parse_grade_line,
     parse_reply,
-    parse_status_line,
 )
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import ALL, Needs
 from trajudge.trajectories.tokens import count_tokens
 from trajudge.trajectories.truncate import TruncatedView, cut_middle
@@ -41,11 +40,12 @@ DETAIL: Detail = "high"
 # Of the verdict's prompt: what pictures with their notes may take; the rest is for the history.
 PICTURES_SHARE = 0.6
 NOTE_OVERHEAD = 20
+SCORE = GradeAnswer("reasoning", "score", 1, 5)
 ASSUMED_POINTS = "\n".join(f"{n}. The result fulfils a condition of the task." for n in range(1, 5))
 ASSUMED_SCORE = "Reasoning: " + "The page shows a filter that the task names. " * 24 + "\nScore: 4"
 
 
-class WebJudgeOptions(Record):
+class WebJudgeOptions(AnswerOptions):
     """``variant`` general shows the agent's thoughts beside its actions, online-mind2web does
     not, and each has rules of its own; screenshots that score ``threshold`` or more are shown, at
     most ``screenshots``, each with at most ``note_tokens`` of what was noted about it."""
@@ -85,7 +85,7 @@ class WebJudge:
     def __init__(self, options: WebJudgeOptions) -> None:
         self._options = options
         self._prompt = load_prompt("webjudge")
-        self._system = self._prompt.render("system", variant=options.variant)
+        self._system = self._prompt.render("system", variant=options.variant, answer=options.form)
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
@@ -116,10 +116,12 @@ class WebJudge:
         all screenshots of a run."""
         text = self._prompt.render("screenshot_user", goal=goal, key_points=points)
         shown = picture(shot.image, self._options.images, DETAIL)
-        messages = conversation(self._prompt.render("screenshot"), [Text(text=text), shown])
+        system = self._prompt.render("screenshot", answer=self._options.form)
+        messages = conversation(system, [Text(text=text), shown])
         with error_context(f"screenshot of step {shot.number}"):
-            reply = await ask(messages, stage="screenshot", assume=ASSUMED_SCORE)
-            grade = parse_reply(reply, partial(parse_grade_line, name="score", low=1, high=5))
+            form = self._options.answer_format(SCORE.schema)
+            reply = await ask(messages, stage="screenshot", assume=ASSUMED_SCORE, **form)
+            grade = parse_reply(reply, partial(SCORE.parse, form=self._options.form))
             return Note(shot, grade.value, self._kept(grade.reasoning))
 
     def _kept(self, reasoning: str) -> str:
@@ -158,5 +160,6 @@ class WebJudge:
             images=options.images,
             text_tokens=[NOTE_OVERHEAD + count_tokens(note.text) for note in best],
             detail=DETAIL,
+            **options.answer_format(STATUS),
         )
-        return parse_reply(reply, parse_status_line)
+        return parse_reply(reply, partial(parse_status, form=options.form))

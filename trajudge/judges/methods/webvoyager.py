@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
 
+from trajudge.judges.answers import STATUS, AnswerOptions, parse_status
 from trajudge.judges.model import Message, Model, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     ImageLimits,
@@ -18,16 +20,16 @@ from trajudge.judges.prompting import (
     recorded,
 )
 from trajudge.judges.registry import register_judge
-from trajudge.judges.replies import parse_reply, parse_status_line
+from trajudge.judges.replies import parse_reply
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.truncate import cut_middle
 
 UNANSWERED = "The agent told the user nothing; no model was asked."
 
 
-class WebVoyagerOptions(Record):
+class WebVoyagerOptions(AnswerOptions):
     """``screenshots``: at most so many of the last ones are shown. ``unanswered``: a run that told
     the user nothing is judged all the same, or is a failure without a call, as in the source."""
 
@@ -56,7 +58,7 @@ class WebVoyager:
     def __init__(self, options: WebVoyagerOptions) -> None:
         self._options = options
         self._prompt = load_prompt("webvoyager")
-        self._system = self._prompt.render("system")
+        self._system = self._prompt.render("system", answer=options.form)
         self._closing = Text(text=self._prompt.render("closing"))
         self.prompt_hash = self._prompt.hash
 
@@ -90,6 +92,6 @@ class WebVoyager:
                 rung = "fewer"
             return TruncatedPrompt(rung, messages(shown[::-1], answer))
 
-        return parse_reply(
-            await ask_with_truncation(ask, make, limit=limit, images=limits), parse_status_line
-        )
+        form = self._options.answer_format(STATUS)
+        reply = await ask_with_truncation(ask, make, limit=limit, images=limits, **form)
+        return parse_reply(reply, partial(parse_status, form=self._options.form))

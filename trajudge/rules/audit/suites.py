@@ -1,27 +1,60 @@
-"""What each dialect of task files brings for the auditors.
+"""What each dialect of task files brings for the tools that audit it, and task files opened by it.
 
-The module of a dialect's form has a function ``suite``, and is imported when such a file is met.
+A correct run of a task in WebArena's form is built from the specification (it says what is
+expected, ends on the first address that is, and stored pages hold what is asked for), or recorded.
 """
 
 from __future__ import annotations
 
-import importlib
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from trajudge.rules.audit.agents import BlindAgent
-from trajudge.rules.audit.findings import Finding, Severities, Severity
-from trajudge.rules.dialects import Dialect, detected, dialect
+from msgspec import UNSET
+
+from trajudge.rules.audit import lint, verified
+from trajudge.rules.audit.blind import RESPONSE_AGENTS, TEXT_AGENTS, BlindAgent
+from trajudge.rules.audit.lint import Finding, Severities, Severity
+from trajudge.rules.audit.mutate import (
+    EQUIVALENT,
+    NEAR_MISSES,
+    TRACE_EQUIVALENT,
+    TRACE_NEAR_MISSES,
+    MutationCase,
+    MutationSuite,
+)
+from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Evaluator
+from trajudge.rules.verified.network import DEFAULT_PORTS, Hosts
+from trajudge.rules.verified.tasks import load_tasks as load_verified_tasks
+from trajudge.rules.webarena.evaluator import (
+    LAST,
+    OR,
+    WebArenaEvaluator,
+    options_of,
+    render,
+    satisfies,
+)
+from trajudge.rules.webarena.tasks import (
+    UNACHIEVABLE,
+    Dialect,
+    PageCheck,
+    RequiredContents,
+    StoredPage,
+    Task,
+    Trace,
+    detected,
+    dialect,
+    load_runs,
+    load_tasks,
+    unread_keys,
+)
 from trajudge.util.errors import UserError
 from trajudge.util.tables import all_folded
-
-if TYPE_CHECKING:
-    from trajudge.rules.audit.mutation import MutationSuite
-    from trajudge.rules.verified.network import Hosts
 
 
 @dataclass(frozen=True)
@@ -39,7 +72,7 @@ class Suite:
 
     dialect: str
     load: Callable[[Path], Sequence[Any]]
-    lint: Callable[[Sequence[Any]], Iterator[Finding]]
+    lint: Callable[[Iterable[Any]], Iterator[Finding]]
     categories: Severities
     unions: Mapping[str, tuple[str, ...]]
     modes: Sequence[str]
@@ -60,17 +93,73 @@ class Suite:
         return asked
 
 
-_MODULES = {
-    "webarena": "trajudge.rules.audit.webarena",
-    "verified": "trajudge.rules.audit.verified",
-    "real": "trajudge.rules.audit.real",
-}
+def _webarena(row: Dialect) -> Suite:
+    return Suite(
+        dialect=row.name,
+        load=partial(load_tasks, named=row.name, keep_flawed=True),
+        notes=unread_keys,
+        lint=lint.weaknesses,
+        categories=lint.CATEGORIES,
+        unions=lint.UNIONS,
+        modes=("original",),
+        agents=TEXT_AGENTS,
+        # Without a judge model: what one would decide is unknown.
+        evaluator=lambda mode: WebArenaEvaluator(),
+        # A browser that was never used.
+        idle_trace=lambda task: Trace(url="about:blank"),
+        # A task may start on several pages: the last is the one that is left open.
+        start_trace=lambda task: Trace(url=task.start_url.split(" |AND| ")[-1]),
+        mutations=_webarena_mutations,
+    )
+
+
+def _verified(row: Dialect) -> Suite:
+    return Suite(
+        dialect=row.name,
+        load=partial(load_verified_tasks, keep_flawed=True),
+        lint=verified.lint,
+        categories=verified.CATEGORIES,
+        unions=verified.UNIONS,
+        modes=(Mode.SOUND.value, verified.SOUND_WITH_ACTIVITY, Mode.RELEASE.value),
+        agents=RESPONSE_AGENTS,
+        evaluator=verified.blind_evaluator,
+        idle_trace=verified.idle_trace,
+        start_trace=verified.start_trace,
+        mutations=verified.mutation_suite,
+    )
+
+
+def _refuse(*_: object) -> NoReturn:
+    """Raise UserError: tasks of REAL are not evaluated."""
+    raise UserError(
+        "tasks of REAL are not evaluated: their checks ask for the state of the site: use "
+        " trajudge rules lint  to see what they check"
+    )
+
+
+def _real(row: Dialect) -> Suite:
+    return Suite(
+        dialect=row.name,
+        load=lint.load_real_tasks,
+        notes=lint.real_notes,
+        lint=lint.lint_real,
+        categories=lint.REAL_CATEGORIES,
+        unions={},
+        modes=("listed",),
+        agents=(),
+        evaluator=_refuse,
+        idle_trace=_refuse,
+        start_trace=_refuse,
+        mutations=_refuse,
+    )
+
+
+_SUITES = {"webarena": _webarena, "verified": _verified, "real": _real}
 
 
 def suite(row: Dialect) -> Suite:
     """Return the suite of a dialect."""
-    made: Suite = importlib.import_module(_MODULES[row.form]).suite(row)
-    return made
+    return _SUITES[row.form](row)
 
 
 class TaskSet(NamedTuple):
@@ -118,3 +207,127 @@ def chosen_categories(wanted: Sequence[str] | None, least: Severity, rules: Suit
         chosen |= set(parts)
     severe = {name: one for name, one in rules.categories.items() if one.rank <= least.rank}
     return {name: severity for name, severity in severe.items() if name in chosen}
+
+
+_PAGE = "http://page.invalid/"
+_SITES = {
+    name: f"http://{name.strip('_').lower().replace('_', '-')}.example:{port}"
+    for name, port in {**DEFAULT_PORTS, "__CLASSIFIEDS__": 9980}.items()
+}
+
+
+def _webarena_mutations(
+    tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Mapping[str, tuple[str, ...]]
+) -> MutationSuite:
+    """Return the runs in a file, which are taken to be correct, or for None one built for every
+    task that can be read. Raises UserError for a file that cannot be read."""
+    given = {name: urls[0] for name, urls in hosts.items() if urls}
+    sites = _SITES | given if runs is None else given
+    return MutationSuite(
+        cases=_built(tasks, sites) if runs is None else _recorded(tasks, runs),
+        evaluator=WebArenaEvaluator(sites=sites),
+        near_misses={**NEAR_MISSES, **TRACE_NEAR_MISSES},
+        equivalent={**EQUIVALENT, **TRACE_EQUIVALENT},
+    )
+
+
+def _case(task: Task, answer: str | None, trace: Trace | None) -> MutationCase:
+    checks_answer = "string_match" in task.eval.eval_types
+    return MutationCase(
+        name=str(task.task_id),
+        task=task,
+        # Where the answer is not looked at, to change it is no mistake.
+        answer=answer if checks_answer else None,
+        trace=trace,
+        ends_there="url_match" in task.eval.eval_types,
+    )
+
+
+def _recorded(tasks: Iterable[Task], path: Path) -> Iterator[MutationCase]:
+    by_id = {str(task.task_id): task for task in tasks}
+    for run in load_runs(path):
+        if str(run.task_id) not in by_id:
+            raise UserError(f"{path}: task id {run.task_id!r} is in no task file: correct it")
+        yield _case(by_id[str(run.task_id)], run.answer, run.trace)
+
+
+def _built(tasks: Iterable[Task], sites: Mapping[str, str]) -> Iterator[MutationCase]:
+    for task in tasks:
+        if not task.flaw:
+            yield _case(task, _answer(task), _trace(task, sites))
+
+
+def _answer(task: Task) -> str | None:
+    references = task.eval.reference_answers
+    if references is None:
+        return None
+    if references.exact_match is not UNSET:
+        return references.exact_match
+    harness = task.harness
+    said = [options_of(text, harness)[0] for text in references.must_include or ()]
+    said += list(references.one_of or ())[:1]
+    said += [_number(texts) for texts in [references.required_values] if texts]
+    fuzzy = references.fuzzy_match or ()
+    said += [fuzzy] if isinstance(fuzzy, str) else fuzzy
+    return UNACHIEVABLE if fuzzy == UNACHIEVABLE else ", ".join(said)
+
+
+def _trace(task: Task, sites: Mapping[str, str]) -> Trace:
+    """Pages by their address: what several checks ask of one page stands on it together."""
+    last = render((task.eval.reference_url or "").split(OR)[0], sites) or _PAGE
+    results: dict[str, str] = {}
+    contents: dict[str, dict[str, list[str]]] = {}
+    for check in task.eval.program_html:
+        text = render(_required(check.required_contents), sites)
+        if check.locator.strip().startswith("func:"):
+            results[check.locator.strip().removeprefix("func:")] = text
+            continue
+        place = contents.setdefault(_address(check, last, results), {})
+        place.setdefault(check.locator if check.locator.strip() else "", []).append(text)
+    pages = tuple(
+        StoredPage(
+            url=url,
+            html=" ".join(values.pop("", [])),
+            values={locator: " ".join(texts) for locator, texts in values.items()},
+        )
+        for url, values in contents.items()
+    )
+    return Trace(url=last, pages=pages, results=dict[str, str | None](results))
+
+
+def _number(conditions: Sequence[str]) -> str:
+    """Return a whole number that meets conditions such as ``>= 12``; "" where none is known."""
+    options = [condition.split(OR) for condition in conditions]
+    near = {
+        int(float(found)) + step
+        for listed in options
+        for one in listed
+        for found in re.findall(r"-?\d+(?:\.\d+)?", one)[:1]
+        for step in (0, 1, -1)
+    }
+    met = (
+        number
+        for number in sorted(near)
+        if all(any(satisfies(number, one) for one in listed) for listed in options)
+    )
+    return str(next(met, ""))
+
+
+def _address(check: PageCheck, last: str, results: dict[str, str]) -> str:
+    """Return the page that a check reads; a helper that finds it is made to find one."""
+    if check.url == LAST:
+        return last
+    if check.url.startswith("func"):
+        return results.setdefault(check.url.removeprefix("func:"), f"{_PAGE}{len(results)}")
+    return check.url
+
+
+def _required(required: RequiredContents) -> str:
+    if required.exact_match is not UNSET:
+        return required.exact_match
+    if required.must_include is UNSET and required.required_values:
+        return _number(required.required_values)
+    if required.must_include is UNSET and required.fuzzy_match:
+        texts = required.fuzzy_match
+        return texts if isinstance(texts, str) else ", ".join(texts)
+    return " ".join(text.split(OR)[0] for text in required.must_include or ())

@@ -17,9 +17,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 import msgspec
 from msgspec import UNSET, Struct
 
-from trajudge.rules.audit.agents import RESPONSE_AGENTS
-from trajudge.rules.audit.findings import Finding, Severities, Severity, unreadable_finding
-from trajudge.rules.audit.mutation import (
+from trajudge.rules.audit.lint import Finding, Severities, Severity, readable
+from trajudge.rules.audit.mutate import (
     EQUIVALENT,
     NEAR_MISSES,
     TRACE_EQUIVALENT,
@@ -29,24 +28,11 @@ from trajudge.rules.audit.mutation import (
     Mutator,
     Variant,
 )
-from trajudge.rules.audit.suites import Suite
-from trajudge.rules.dialects import Dialect
-from trajudge.rules.errors import InvalidValue
 from trajudge.rules.har import in_time_order
-from trajudge.rules.limits import fullmatch, is_pattern
+from trajudge.rules.limits import InvalidValue, fullmatch, is_pattern
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
 from trajudge.rules.verified.answers import Response, read_response
-from trajudge.rules.verified.dataset import (
-    AnswerCheck,
-    BackendCheck,
-    Check,
-    NetworkCheck,
-    Task,
-    load_tasks,
-    placeholder,
-    placeholders,
-)
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import (
     DEFAULT_PORTS,
@@ -71,6 +57,15 @@ from trajudge.rules.verified.network import (
 from trajudge.rules.verified.network import jsonpath_compiled as compiled
 from trajudge.rules.verified.runs import found_runs, read_answer, read_trace, run_files
 from trajudge.rules.verified.state import State, run_states
+from trajudge.rules.verified.tasks import (
+    AnswerCheck,
+    BackendCheck,
+    Check,
+    NetworkCheck,
+    Task,
+    placeholder,
+    placeholders,
+)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -282,7 +277,6 @@ def _place(made: Any, steps: list[Any], value: Any) -> None:
 
 
 Entry = dict[str, Any]
-
 _BODILESS = frozenset({"GET", "HEAD"})
 
 _PAGE = {
@@ -467,7 +461,6 @@ def _on_a_site(pattern: str, base: str, hosts: Mapping[str, tuple[str, ...]]) ->
 
 
 _OTHER_HOST = "http://elsewhere.example"
-
 _WRONG = "zzwrongzz"
 
 
@@ -701,7 +694,6 @@ def _set_cookies(entry: Entry) -> bool:
 
 
 SOUND_WITH_ACTIVITY = "sound-activity"
-
 _MOST_EVENTS = 20_000
 
 # The changes of trace_mutators, which every kind of trace knows.
@@ -797,11 +789,7 @@ def _recorded(
 def _cases_answered(said: object) -> object:
     """Return a response as an object, so that its parts can be changed; anything else as it is."""
     response = read_response(said)
-    if not isinstance(response, Response):
-        return said
-    record: dict[str, Any] = msgspec.to_builtins(response)
-    del record["departures"]
-    return record
+    return msgspec.to_builtins(response) if isinstance(response, Response) else said
 
 
 def _plain_entries(trace: Trace, *, sent: bool) -> list[Entry]:
@@ -861,228 +849,61 @@ def _forbidden(case: MutationCase) -> Iterator[Variant]:
 
 
 _SPECIFIED: Mapping[str, Mutator] = {"request": _specified, "forbidden_request": _forbidden}
-
-_SHOP = "http://shop.example:7770"
-
-_HOSTS = {"__SHOPPING__": (_SHOP,)}
-
-_STRINGS = {"type": "array", "items": {"type": "string"}}
-
-_OK = '{"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["tea"]}'
-
-
-class ReleaseDifference(NamedTuple):
-    """What a task asks for, what a run did, in words and as data, and why the modes disagree."""
-
-    part: str
-    specification: str
-    run: str
-    why: str
-    task: dict[str, Any]
-    answer: object
-    entries: tuple[dict[str, Any], ...]
-
-
-def _task(task_type: str, data: Any, *checks: dict[str, Any]) -> dict[str, Any]:
-    answer = {
-        "evaluator": "AgentResponseEvaluator",
-        "results_schema": _STRINGS if data else {"type": "null"},
-        "expected": {"task_type": task_type, "status": "SUCCESS", "retrieved_data": data},
-    }
-    network = [{"evaluator": "NetworkEventEvaluator", **check} for check in checks]
-    return {"task_id": 1, "sites": ["shopping"], "intent": "", "eval": [answer, *network]}
-
-
-def _called(path: str, method: str = "GET", status: int = 200, **more: Any) -> dict[str, Any]:
-    headers = {"accept": "text/html", **more.pop("headers", {})}
-    made: dict[str, Any] = {"method": method, "url": _SHOP + path}
-    made["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
-    if "form" in more:
-        kind = "application/x-www-form-urlencoded"
-        made["postData"] = {"mimeType": kind, "text": more.pop("form")}
-    return {"request": made, "response": {"status": status, **more}}
-
-
-_HOME = _called("/")
-
-_FORM = {"expected": {"url": "__SHOPPING__/post", "http_method": "POST", "post_data": {"a": "x"}}}
-
-_OTHER = {"expected": {**_FORM["expected"], "post_data": {"a": "y"}}}
-
-_SHOWN = {"expected": {"url": "__SHOPPING__/cart"}}
-
-_MUTATED = {"task_type": "MUTATE", "status": "SUCCESS"}
-
-_NAVIGATED = {"task_type": "NAVIGATE", "status": "SUCCESS"}
-
-
-def _said(run: str, why: str, answer: object) -> ReleaseDifference:
-    return ReleaseDifference(
-        "response", "`tea`", run, why, _task("retrieve", ["tea"]), answer, (_HOME,)
-    )
-
-
-def _sent(specification: str, run: str, why: str, *parts: Any) -> ReleaseDifference:
-    """``parts``: the checks, then the entries after the home page."""
-    checks, entries = parts
-    task = _task("mutate", None, *checks)
-    return ReleaseDifference("request", specification, run, why, task, _MUTATED, (_HOME, *entries))
-
-
-def _went(run: str, why: str, *entries: dict[str, Any]) -> ReleaseDifference:
-    task = _task("navigate", None, _SHOWN)
-    return ReleaseDifference("last page", "`/cart`", run, why, task, _NAVIGATED, (_HOME, *entries))
-
-
-def _response(**fields: Any) -> dict[str, Any]:
-    return {**msgspec.json.decode(_OK), **fields}
-
-
-def _at(second: int) -> dict[str, str]:
-    return {"startedDateTime": f"2026-01-01T00:00:0{second}Z"}
-
-
-_DOCUMENT = {"sec-fetch-dest": "document", "sec-fetch-user": "?1", "sec-fetch-mode": "navigate"}
-
-_POST = _called("/post", "POST", form="a=x")
-
-_OBJECT_HEADERS = {**_POST, "request": {**_POST["request"], "headers": {"accept": "*/*"}}}
-
-_NO_ADDRESS = {"request": {"method": "POST"}, "response": {"status": 200}}
-
-_POST_Y = _called("/post", "POST", form="a=y")
-
-_HEADER = {"expected": {"url": "__SHOPPING__/r", "headers": {"Cookie": "^(?!.*fast=1).*$"}}}
-
-_NEVER = {"should_not_exist": True, **_FORM}
-
-_LINK = {
-    "expected": {**_FORM["expected"], "post_data": {"a": "[tea](__SHOPPING__/tea)"}},
-    "post_data_schema": {"properties": {"a": {"type": "string", "format": "markdown"}}},
-}
-
-_TEXT = {"mimeType": "application/json", "text": '{"n": "Tea"}'}
-
-_REPLY = {"expected": {"url": "__SHOPPING__/n", "response_content": {"n": "tea"}}}
-
-_HOLE = {"expected": {**_FORM["expected"], "post_data": {"f": "{{id}}"}}}
-
-_ROUTE = {"expected": {"url": "^.*/route/v1/.*/1,2;3,4$"}}
-
-_BY_SCRIPT = {"accept": "*/*", "sec-fetch-dest": "empty"}
-
-EXAMPLES = (
-    _said("JSON behind a byte-order mark", "The release does not remove the mark.", "\ufeff" + _OK),
-    _said("JSON after a sentence", "The release reads all of the text as JSON.", f"It is: {_OK}"),
-    _said(
-        "two fences, the last right",
-        "The release reads the first fence.",
-        f"```\n{{}}\n```\nor\n```json\n{_OK}\n```",
-    ),
-    _said(
-        "the paper's field names",
-        "The release knows its own names alone.",
-        {"action": "retrieve", "status": "SUCCESS", "results": ["tea"]},
-    ),
-    _said(
-        "status `^.*$`", "An agent's status is a pattern in the release.", _response(status="^.*$")
-    ),
-    _said(
-        "status `SUCCESS.`",
-        "Punctuation at the edge of a status does not count in the release.",
-        _response(status="SUCCESS."),
-    ),
-    ReleaseDifference(
-        "response",
-        "`ab` or `a`, and `a`",
-        "`a`, `ab`",
-        "The release takes the first item that fits and leaves the other without a partner.",
-        _task("retrieve", [["ab", "a"], "a"]),
-        _response(retrieved_data=["a", "ab"]),
-        (_HOME,),
-    ),
-    _went("the page, then a frame", "A frame counts as the last page in the release.",
-          _called("/cart"), _called("/ad", headers={"sec-fetch-dest": "iframe"})),
-    _went("the page, by a script's navigation",
-          "The release asks for a user's click once a browser says who asked.",
-          _called("/cart", headers={"sec-fetch-dest": "document", "sec-fetch-user": "?0"})),
-    _went("the page, kept by the browser (304)", "Only status 200 is the page in the release.",
-          _called("/cart", status=304, headers=_DOCUMENT)),
-    _went("the page, sent last and first in the file",
-          "The release reads the order of the file, HAR that of the times.",
-          {**_called("/cart"), **_at(2)}, {**_called("/"), **_at(1)}),
-    ReleaseDifference(
-        "last page", "`/cart` and `/tea`", "each in a tab of its own, after the home page",
-        "The release knows no tabs: the last page of the file counts.",
-        _task("navigate", None, _SHOWN, {"expected": {"url": "__SHOPPING__/tea"}}), _NAVIGATED,
-        tuple({**_called(path), "pageref": tab}
-              for path, tab in (("/", "1"), ("/cart", "1"), ("/", "2"), ("/tea", "2"))),
-    ),
-    ReleaseDifference(
-        "last page", "`/route/v1/…/1,2;3,4`", "the map, then the route that its script asks for",
-        "Only the load of a page counts in the release.", _task("navigate", None, _ROUTE),
-        _NAVIGATED, (_HOME, _called("/route/v1/driving/1,2;3,4", headers=_BY_SCRIPT)),
-    ),
-    _sent("`a=x`, `a=y` to one address", "both, one after the other",
-          "Both checks are about the last request alone in the release.",
-          (_FORM, _OTHER), (_POST, _POST_Y)),
-    _sent("`a=x`", "the headers as an object, not a list",
-          "The release ends with an error.",
-          (_FORM,), (_OBJECT_HEADERS,)),
-    _sent("`a=x`", "an entry without an address, no other",
-          "One of the trace's entries may be the request: nobody can tell.",
-          (_FORM,), (_NO_ADDRESS,)),
-    _sent("`a=x`", "a body of 3 bytes that the trace did not record",
-          "What was sent is not known; the release takes it for nothing.",
-          (_FORM,), (_called("/post", "POST", headers={"content-length": "3"}),)),
-    _sent("`a=x`", "`a=^.*$`", "A form's field is a pattern in the release.",
-          (_FORM,), (_called("/post", "POST", form="a=%5E.*%24"),)),
-    _sent("`a=x`", "`a=0&a=x`, as a checkbox sends it",
-          "The release reads the first value, servers the last.",
-          (_FORM,), (_called("/post", "POST", form="a=0&a=x"),)),
-    _sent("no request with `a=x`", "`a=y`", "The release forbids the address whatever the body.",
-          (_NEVER,), (_POST_Y,)),
-    _sent("a cookie without `fast=1`", "no cookie", "A missing header never matches there.",
-          (_HEADER,), (_called("/r"),)),
-    _sent("a link to the site, in markdown", "the link with the site's address",
-          "The release compares the placeholder with the address.",
-          (_LINK,), (_called("/post", "POST", form=f"a=[tea]({_SHOP}/tea)"),)),
-    _sent("a reply with `tea`", "`Tea`", "Replies are compared byte by byte in the release.",
-          (_REPLY,), (_called("/n", content=_TEXT),)),
-    _sent("`/f/{{id}}`, left unfilled", "`/f/12`", "The release takes it for the text itself.",
-          ({"expected": {"url": "__SHOPPING__/f/{{id}}"}},), (_called("/f/12"),)),
-    _sent("`f={{id}}`, left unfilled", "`f=12`", "The release takes it for the text itself.",
-          (_HOLE,), (_called("/post", "POST", form="f=12"),)),
-)  # fmt: skip
-
-
-def verdicts(example: ReleaseDifference) -> tuple[str, str]:
-    """Return what the release and the sound mode say of an example."""
-    task = msgspec.convert(example.task, Task)
-    trace = trace_of_list(example.entries)
-    release, sound = (
-        VerifiedEvaluator(mode=mode, hosts=_HOSTS).evaluate(task, example.answer, trace).outcome
-        for mode in (Mode.RELEASE, Mode.SOUND)
-    )
-    return release.value, sound.value
-
-
-def table() -> Iterator[str]:
-    """Yield the table's lines, verdicts computed."""
-    yield "| part | specification | run | release-1.2.3 | sound | why |"
-    yield "|---|---|---|---|---|---|"
-    for example in EXAMPLES:
-        cells = (*example[:3], *verdicts(example), example.why)
-        yield f"| {' | '.join(cells)} |"
-
-
 _ONE_SIDED = re.compile(r"\.\*\(\?![^()]*\)\.\*\$?\Z")
-
 _VALUE_NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,}(?![A-Za-z0-9_])")
-
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
-
 _OF_REPOSITORY = re.compile(r"__GITLAB__/([\w.-]+/[\w.-]+)/(?:-/|notes|toggle_star)")
+
+
+class _Said(NamedTuple):
+    """A category of findings, what is wrong, and the fix."""
+
+    category: str
+    problem: str
+    mend: str
+
+    def of(self, task: Task, field: str, value: Any) -> Finding:
+        return Finding(task.task_id, self.category, field, value, self.problem, self.mend)
+
+
+_UNANSWERED = _Said(
+    "unanswered",
+    "no server answers with this status: it stands for a request that failed",
+    "say how a run comes to send it, and what of it counts",
+)
+_UNFILLED = _Said(
+    "unfilled",
+    "a place of the template was left unfilled: any value counts here, and the released package "
+    "takes it for the text itself",
+    "write the value, or a pattern",
+)
+_BEHIND = _Said(
+    "one_sided",
+    "the look-ahead stands behind .* and is always met at the text's end",
+    "put it at the start of the pattern",
+)
+_ANY_HOST = _Said(
+    "host_unbound",
+    "the address may be on any host",
+    "begin the pattern with the site's placeholder",
+)
+_NO_EVIDENCE = _Said(
+    "no_evidence",
+    "only the answer is checked: a run that never visited the site can pass",
+    "add a NetworkEventEvaluator; with --require-activity the run must at least have opened a page "
+    "of the site",
+)
+_OPEN_ENDED = _Said(
+    "open_ended", "the address may go on with anything", "end the pattern where the address ends"
+)
+_IDLE = _Said(
+    "idle",
+    "opening the start page is enough",
+    "ask for a request that only the task itself brings about",
+)
+_ANYTHING = _Said("vacuous", "the field may hold anything", "write the value that must be there")
+_SURVIVING = {"host": _ANY_HOST, "path": _OPEN_ENDED, "left": _IDLE, "method": _IDLE}
+"""What it shows that the evaluator does not notice a change, by the third word of the change."""
 
 
 def text_findings(task: Task) -> Iterator[Finding]:
@@ -1091,64 +912,25 @@ def text_findings(task: Task) -> Iterator[Finding]:
     for index, check in enumerate(task.network_checks):
         field = f"eval network {index + 1}"
         for text in _strings(msgspec.to_builtins(check)):
-            yield from _left_open(task, field, text)
+            if HOLE.search(text):
+                yield _UNFILLED.of(task, field, text)
+            if is_pattern(text) and _ONE_SIDED.search(text):
+                yield _BEHIND.of(task, field, text)
         yield from _addresses(task, check, field)
         if check.expected.response_status < 100:
-            yield Finding(
-                task.task_id,
-                "unanswered",
-                field,
-                check.expected.response_status,
-                "no server answers with this status: it stands for a request that failed",
-                "say how a run comes to send it, and what of it counts",
-            )
-
-
-def _left_open(task: Task, field: str, text: str) -> Iterator[Finding]:
-    if HOLE.search(text):
-        yield Finding(
-            task.task_id,
-            "unfilled",
-            field,
-            text,
-            "a place of the template was left unfilled: any value counts here, and the released "
-            "package takes it for the text itself",
-            "write the value, or a pattern",
-        )
-    if is_pattern(text) and _ONE_SIDED.search(text):
-        yield Finding(
-            task.task_id,
-            "one_sided",
-            field,
-            text,
-            "the look-ahead stands behind .* and is always met at the text's end",
-            "put it at the start of the pattern",
-        )
+            yield _UNANSWERED.of(task, field, check.expected.response_status)
 
 
 def _addresses(task: Task, check: NetworkCheck, field: str) -> Iterator[Finding]:
     for url in check.expected.urls:
         if name := _VALUE_NAME.search(url):
-            yield Finding(
-                task.task_id,
-                "unwritten",
-                field,
-                url,
-                f"{name[0]} is the name of a value: no page of the site has this address",
-                "write the value",
-            )
+            problem = f"{name[0]} is the name of a value: no page of the site has this address"
+            yield _Said("unwritten", problem, "write the value").of(task, field, url)
         if check.should_not_exist or placeholders(url) or not is_pattern(url):
             continue
-        # Otherwise the changed host of the synthetic run has already told.
+        # Otherwise the changed host of the synthetic run shows it.
         if "://" in url and not url.startswith("^.*"):
-            yield Finding(
-                task.task_id,
-                "host_unbound",
-                field,
-                url,
-                "the address may be on any host",
-                "begin the pattern with the site's placeholder",
-            )
+            yield _ANY_HOST.of(task, field, url)
 
 
 def _other_target(task: Task) -> Iterator[Finding]:
@@ -1159,15 +941,10 @@ def _other_target(task: Task) -> Iterator[Finding]:
     checked = dict.fromkeys(_OF_REPOSITORY.findall(text.replace("\\\\", "")))
     if not checked or any(value.casefold() in text.casefold() for value in wanted):
         return
+    mend = "write the address of what the intent names"
     for value in wanted:
-        yield Finding(
-            task.task_id,
-            "other_target",
-            "instantiation_dict",
-            value,
-            f"the intent is about {value}, and the checks are about {', '.join(checked)}",
-            "write the address of what the intent names",
-        )
+        problem = f"the intent is about {value}, and the checks are about {', '.join(checked)}"
+        yield _Said("other_target", problem, mend).of(task, "instantiation_dict", value)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -1202,13 +979,9 @@ CATEGORIES: Severities = {
 UNIONS = {"not_bound_to_the_task": ("vacuous", "open_ended", "host_unbound", "idle")}
 
 
-def lint(tasks: Sequence[Task]) -> Iterator[Finding]:
+def lint(tasks: Iterable[Task]) -> Iterator[Finding]:
     """Yield the findings on all tasks, in the order of the tasks."""
-    for task in tasks:
-        if task.flaw:
-            yield unreadable_finding(task.task_id, task.flaw)
-        else:
-            yield from findings(task)
+    return readable(tasks, findings)
 
 
 def findings(task: Task) -> Iterator[Finding]:
@@ -1223,21 +996,7 @@ def findings(task: Task) -> Iterator[Finding]:
         yield _unsatisfiable(task, "unsatisfiable_in_release", release)
     yield from text_findings(task)
     if not task.network_checks and not task.backend_checks:
-        yield _finding(
-            task,
-            "no_evidence",
-            "eval",
-            None,
-            problem="only the answer is checked: a run that never visited the site can pass",
-            mend="add a NetworkEventEvaluator; with --require-activity the run must at least have "
-            "opened a page of the site",
-        )
-
-
-def _finding(
-    task: Task, category: str, field: str, value: Any, *, problem: str, mend: str
-) -> Finding:
-    return Finding(task.task_id, category, field, value, problem, mend)
+        yield _NO_EVIDENCE.of(task, "eval", None)
 
 
 def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
@@ -1246,14 +1005,9 @@ def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
     if category != "unsatisfiable" and (reason := _unseen_by_release(task)):
         synthesis = msgspec.structs.replace(synthesis, reason=reason)
     why = "one that has all that is asked for fails" if synthesis.run else "none can be built"
-    return _finding(
-        task,
-        category,
-        "eval",
-        None,
-        problem=f"{whose} passes, for {why}: {synthesis.reason[:500]}",
-        mend="make the checks agree with what one run can do",
-    )
+    problem = f"{whose} passes, for {why}: {synthesis.reason[:500]}"
+    mend = "make the checks agree with what one run can do"
+    return _Said(category, problem, mend).of(task, "eval", None)
 
 
 def _unseen_by_release(task: Task) -> str:
@@ -1263,35 +1017,6 @@ def _unseen_by_release(task: Task) -> str:
         if known is not None and known.scripted and is_final_page(task, check):
             return f"the release waits for the load of a page, and a script asks. {known.reason}"
     return ""
-
-
-class _Change(NamedTuple):
-    category: str
-    problem: str
-    mend: str
-
-
-_CHANGES = {
-    "host": _Change(
-        "host_unbound",
-        "the address may be on any host",
-        "begin the pattern with the site's placeholder",
-    ),
-    "path": _Change(
-        "open_ended",
-        "the address may go on with anything",
-        "end the pattern where the address ends",
-    ),
-    "left": _Change(
-        "idle",
-        "opening the start page is enough",
-        "ask for a request that only the task itself brings about",
-    ),
-}
-
-_CHANGES["method"] = _CHANGES["left"]
-
-_ANYTHING = _Change("vacuous", "the field may hold anything", "write the value that must be there")
 
 
 def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
@@ -1305,21 +1030,14 @@ def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
         if verdict.outcome is Outcome.FAIL:
             continue
         words = mutant.change.split(" ")
-        change = _CHANGES.get(words[2] if len(words) > 2 else "", _ANYTHING)
-        key = (change.category, change.problem, "" if change in _CHANGES.values() else words[-1])
+        shown = _SURVIVING.get(words[2] if len(words) > 2 else "", _ANYTHING)
         value = _linter_specified(task, mutant.change)
-        if change is _ANYTHING and is_pattern(value) and refused(value) is not None:
+        if shown is _ANYTHING and is_pattern(value) and refused(value) is not None:
             continue
+        key = (shown, words[-1] if shown is _ANYTHING else "")
         if key not in seen:
             seen.add(key)
-            yield _finding(
-                task,
-                change.category,
-                mutant.change,
-                value,
-                problem=change.problem,
-                mend=change.mend,
-            )
+            yield shown.of(task, mutant.change, value)
 
 
 def _linter_specified(task: Task, change: str) -> Any:
@@ -1336,23 +1054,28 @@ def _linter_specified(task: Task, change: str) -> Any:
 
 
 # Where agents that look at nothing have not been.
-_SUITE_HOSTS = {
+_BLIND_HOSTS = {
     name: (f"http://site.invalid:{port}{FOLDERS.get(name, '')}",)
     for name, port in DEFAULT_PORTS.items()
 }
 
 
-def _idle_trace(task: Task) -> Trace:
+def blind_evaluator(mode: str) -> VerifiedEvaluator:
+    """Return the evaluator of a mode for agents that look at nothing."""
+    return evaluator_of(mode, _BLIND_HOSTS)
+
+
+def idle_trace(task: Task) -> Trace:
     """Return a browser that was opened on a blank page of another host and never used."""
     return trace_of_list([_page_load("http://idle.invalid/")], "idle")
 
 
-def _start_trace(task: Task) -> Trace:
+def start_trace(task: Task) -> Trace:
     """Return a browser that loaded the pages that the task starts on, in their order."""
     pages = []
     for start in task.start_urls or (placeholder(site) for site in task.sites):
         name = start.partition("/")[0]
-        address = _SUITE_HOSTS.get(name, (name,))[0]
+        address = _BLIND_HOSTS.get(name, (name,))[0]
         pages.append(_page_load(start.replace(name, address)))
     return trace_of_list(pages, "start page")
 
@@ -1363,20 +1086,3 @@ def _page_load(url: str) -> dict[str, Any]:
         "request": {"method": "GET", "url": url, "headers": headers},
         "response": {"status": 200},
     }
-
-
-def suite(row: Dialect) -> Suite:
-    """Return the suite of WebArena Verified's tasks."""
-    return Suite(
-        dialect=row.name,
-        load=partial(load_tasks, keep_flawed=True),
-        lint=lint,
-        categories=CATEGORIES,
-        unions=UNIONS,
-        modes=(Mode.SOUND.value, SOUND_WITH_ACTIVITY, Mode.RELEASE.value),
-        agents=RESPONSE_AGENTS,
-        evaluator=lambda mode: evaluator_of(mode, _SUITE_HOSTS),
-        idle_trace=_idle_trace,
-        start_trace=_start_trace,
-        mutations=mutation_suite,
-    )

@@ -1,18 +1,23 @@
-"""The nouns of typed values: modes, kinds, normal forms, matches."""
+"""The nouns of typed values: modes, kinds, matches, and exact decimals."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+
+from trajudge.rules.limits import InvalidValue, TooLarge
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-T = TypeVar("T")
 
+T = TypeVar("T")
 Normal: TypeAlias = "JsonValue"
 """A value's normal form: text for most kinds, an object for addresses, a list for lists and
 for the alternatives of a specification, None for nothing. Normalising it again changes nothing."""
@@ -56,3 +61,36 @@ class Kind(Generic[T]):
     case_matters: bool = False
     is_list: Callable[[JsonValue], bool] = lambda _: False
     nothing: frozenset[str] = frozenset({""})
+
+
+LARGEST_EXPONENT = 308
+
+
+def bounded_decimal(value: Decimal) -> Decimal:
+    """Return the number itself. Raises InvalidValue if it is infinite, or beyond 1e308 or
+    1e-308."""
+    if not value.is_finite():
+        raise InvalidValue("not a finite number")
+    if value and abs(value.adjusted()) > LARGEST_EXPONENT:
+        raise TooLarge(f"a number beyond 1e{LARGEST_EXPONENT}")
+    return value
+
+
+def decimal_of(raw: float) -> Decimal:
+    """Return the exact decimal of a JSON number; binary fractions are rounded to 15 digits."""
+    if isinstance(raw, int):
+        if raw.bit_length() > 1024:
+            raise TooLarge(f"a number beyond 1e{LARGEST_EXPONENT}")
+        return Decimal(raw)
+    if not math.isfinite(raw):
+        raise InvalidValue("not a finite number")
+    return bounded_decimal(Decimal(f"{raw:.15g}"))
+
+
+@lru_cache(maxsize=4096)
+def show_decimal(value: Decimal) -> str:
+    """Decimal digits without exponent and without needless zeros."""
+    text = format(value, "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text

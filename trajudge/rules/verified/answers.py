@@ -9,22 +9,16 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from trajudge.rules.errors import InvalidValue
-from trajudge.rules.limits import bounded_json
-from trajudge.rules.reading import json_or_text, json_value
+from trajudge.rules.files import json_or_text, json_value
+from trajudge.rules.limits import InvalidValue, bounded_json
 from trajudge.rules.values import KINDS, Mode, equal, normalise
-from trajudge.rules.values.matching import Matching, match_ordered, match_unordered
-from trajudge.rules.verified.dataset import AnswerCheck, Schema
+from trajudge.rules.values.compare import Matching, match_ordered, match_unordered
 from trajudge.rules.verified.network import Binding
+from trajudge.rules.verified.tasks import AnswerCheck, Schema
 
 MAX_ANSWER = 4 * 2**20
-
-MAX_DETAILS = 500
-
 _MAX_OBJECTS = 1_000
-
 _MAX_SCANNED = 2 * 2**20
-
 TASK_TYPES = ("retrieve", "mutate", "navigate")
 
 STATUSES = (
@@ -47,40 +41,6 @@ _NAMES = {
     "status": ("status",),
     "retrieved_data": ("retrieved_data", "results"),
     "error_details": ("error_details",),
-}
-
-_ANY_STATUS = [*STATUSES, *ALIASES]
-
-
-def _form(task_type: str, results: str) -> dict[str, Any]:
-    """Return the schema under one set of names."""
-    return {
-        "type": "object",
-        "required": [task_type, "status"],
-        "properties": {
-            task_type: {"enum": [*TASK_TYPES, *(name.upper() for name in TASK_TYPES)]},
-            "status": {"enum": _ANY_STATUS},
-            results: {"type": ["array", "null"]},
-            "error_details": {"type": ["string", "null"], "maxLength": MAX_DETAILS},
-        },
-        "if": {
-            "properties": {
-                task_type: {"enum": ["retrieve", "RETRIEVE"]},
-                "status": {"const": "SUCCESS"},
-            }
-        },
-        "then": {
-            "required": [results],
-            "properties": {results: {"type": "array", "minItems": 1}},
-        },
-        "else": {"properties": {results: {"type": "null"}}},
-    }
-
-
-RESPONSE_SCHEMA: dict[str, Any] = {
-    "$schema": "http://json-schema.org/draft-07/schema#",
-    "title": "Response of an agent to a task of WebArena Verified",
-    "anyOf": [_form("task_type", "retrieved_data"), _form("action", "results")],
 }
 
 
@@ -109,13 +69,12 @@ class Oversized(Struct, frozen=True):
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """A response under the release's names. ``departures`` are where it leaves the schema."""
+    """A response under the release's names."""
 
     task_type: str
     status: str
     retrieved_data: Any = None
     error_details: str | None = None
-    departures: tuple[str, ...] = ()
 
 
 def read_response(answer: object) -> Response | ParseFailure:
@@ -254,28 +213,7 @@ def _response(record: dict[str, Any]) -> Response | ParseFailure:
         status=status,
         retrieved_data=data,
         error_details=details if isinstance(details, str) else None,
-        departures=tuple(_departures(record, task_type, status)),
     )
-
-
-def _departures(record: dict[str, Any], task_type: str, status: str) -> Iterator[str]:
-    """Yield where a readable response leaves the schema."""
-    data = _value(record, "retrieved_data")
-    details = _value(record, "error_details")
-    spelling = _value(record, "task_type")
-    if spelling not in (task_type, task_type.upper()):
-        yield f"task_type is written {spelling[:40]!r}"
-    if _value(record, "status") not in _ANY_STATUS:
-        yield f"status is written {str(_value(record, 'status'))[:40]!r}"
-    if task_type == "retrieve" and status == "SUCCESS":
-        if not isinstance(data, list) or not data:
-            yield "retrieved_data is no list of at least one item"
-    elif data is not None:
-        yield "retrieved_data is given where nothing was retrieved"
-    if details is not None and not isinstance(details, str):
-        yield "error_details is no text"
-    elif details and len(details) > MAX_DETAILS:
-        yield f"error_details is longer than {MAX_DETAILS} characters"
 
 
 _BLANK: tuple[Any, ...] = (None, "", [], {})

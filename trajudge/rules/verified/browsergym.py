@@ -21,14 +21,14 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trajudge.rules.files import write_json, write_text
 from trajudge.rules.har import TraceRecorder, har_document, write_har
-from trajudge.rules.output import write_json, write_text
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import Task, load_tasks, placeholder, placeholders
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import parse_host, trace_of_list
-from trajudge.rules.verified.runs import ANSWER_FILE, CONFIG_FILE, kept_for
+from trajudge.rules.verified.runs import ANSWER_FILE, CONFIG_FILE
+from trajudge.rules.verified.tasks import Task, load_tasks, placeholder, placeholders
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder
 
@@ -99,8 +99,8 @@ class RecordedTask:
 
     def setup(self, page: Page) -> tuple[str, dict[str, Any]]:
         """Open the start pages, each in a tab of its own; return the goal."""
-        kept = kept_for(self._task)
-        self._recorder = TraceRecorder(page.context, secrets=True, contents=kept.contents)
+        contents = any(check.expected.response_content for check in self._task.network_checks)
+        self._recorder = TraceRecorder(page.context, secrets=True, contents=contents)
         for number, url in enumerate(self._task.start_urls):
             (page.context.new_page() if number else page).goto(self._located(url))
         page.bring_to_front()

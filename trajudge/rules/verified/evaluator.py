@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from trajudge.rules.errors import InvalidValue, Undecided
-from trajudge.rules.limits import slow_patterns_counted
+from trajudge.rules.limits import InvalidValue, Undecided, slow_patterns_counted
 from trajudge.rules.values import Mode, equal
 from trajudge.rules.verdict import (
     Assertion,
@@ -37,7 +36,6 @@ from trajudge.rules.verified.answers import (
     read_response,
     same_data,
 )
-from trajudge.rules.verified.dataset import AnswerCheck, Task
 from trajudge.rules.verified.network import (
     Binding,
     Hosts,
@@ -51,6 +49,7 @@ from trajudge.rules.verified.release import answer_assertions as release_answer
 from trajudge.rules.verified.release import binding_of
 from trajudge.rules.verified.release import network_assertions as release_network
 from trajudge.rules.verified.state import State, backend_assertions
+from trajudge.rules.verified.tasks import AnswerCheck, Task
 
 
 @dataclass(frozen=True)

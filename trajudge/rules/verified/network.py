@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from msgspec import Struct, field
 
-from trajudge.rules.errors import BadPattern, BadSpecification, InvalidValue, TooLarge, Undecided
+from trajudge.rules.files import decode, json_or_text, json_value, read_bytes
 from trajudge.rules.har import (
     Body,
     Entry,
@@ -34,6 +34,11 @@ from trajudge.rules.har import (
 )
 from trajudge.rules.limits import (
     PATTERN_SECONDS,
+    BadPattern,
+    BadSpecification,
+    InvalidValue,
+    TooLarge,
+    Undecided,
     bounded,
     bounded_json,
     compiled,
@@ -42,15 +47,13 @@ from trajudge.rules.limits import (
     timed,
     unicode_text,
 )
-from trajudge.rules.reading import decode, json_or_text, json_value, read_bytes
 from trajudge.rules.values import Mode, equal
-from trajudge.rules.values.matching import match_unordered
+from trajudge.rules.values.compare import match_unordered
 from trajudge.rules.verdict import Assertion, Outcome, checked, conjunction, decided, shown
-from trajudge.rules.verified.dataset import NetworkCheck, Schema, Task, placeholder, placeholders
+from trajudge.rules.verified.tasks import NetworkCheck, Schema, Task, placeholder, placeholders
 from trajudge.util.errors import UserError
 
 Hosts = Mapping[str, tuple[str, ...]]
-
 """Placeholder (``__GITLAB__``) → the addresses of the site."""
 
 # Where the benchmark's own containers listen: the one guess for a trace without a configuration.
@@ -66,9 +69,7 @@ DEFAULT_PORTS = {
 
 # The administration of the shop is a folder of the shop's host.
 FOLDERS = {"__SHOPPING_ADMIN__": "/admin"}
-
 _STANDARD = {"http": 80, "https": 443}
-
 _AFTER_HOST = r"(?=[/?#\s\"'<>)\]},;]|\Z)"
 
 
@@ -259,7 +260,6 @@ def _address(url: str, where: object) -> str:
 
 
 HOLE = re.compile(r"\{\{\w+\}\}")
-
 """A place of a template that the published specification left unfilled: any one path segment."""
 
 
@@ -284,11 +284,8 @@ def with_holes(text: str) -> str | None:
 
 
 _LITERAL = r"""'[^']*'|"[^"]*"|-?\d+(?:\.\d+)?|true|false|null"""
-
 _FIELD = r"\.[\w-]+(?:\.[\w-]+|\[\d{1,6}\])*"
-
 _COMPARISON = rf"@({_FIELD})\s*(==|!=|<=|>=|<|>)\s*({_LITERAL})"
-
 _ANY_COMPARISON = re.sub(r"\((?!\?)", "(?:", _COMPARISON)
 
 _STEP = re.compile(
@@ -311,7 +308,6 @@ _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 _WORDS = {"true": True, "false": False, "null": None}
-
 MAX_FOUND = 10_000
 
 
@@ -326,7 +322,6 @@ class PathFilter(NamedTuple):
 
 
 Step: TypeAlias = str | int | PathFilter
-
 EVERY = "*"
 
 
@@ -413,15 +408,10 @@ def _holds(step: PathFilter, item: Any) -> bool:
 
 
 MAX_FIELDS = 10_000
-
 _BOUNDARY = re.compile(r"boundary=(?:\"([^\"]+)\"|([^;\s]+))", re.IGNORECASE)
-
 _RELEASE_BOUNDARY = re.compile(r"boundary=([^;\s]+)")
-
 _RELEASE_NAME = re.compile(r'name="([^"]+)"')
-
 _DISPOSITION = "content-disposition:"
-
 _NAME = re.compile(r"[;\s]name=\"([^\"]*)\"", re.IGNORECASE)
 
 
@@ -530,13 +520,9 @@ def _opened(value: Any) -> Any:
 
 
 MAX_URL = 100_000
-
 MAX_PARAMETERS = 1_000
-
 _SLASHES = re.compile(r"(?<!:)/{2,}")
-
 _BASE64 = re.compile(r"[A-Za-z0-9+/_,-]{8,}[=,]{0,2}")
-
 Query = Mapping[str, tuple[Any, ...]]
 
 
@@ -902,9 +888,7 @@ class Declaration(NamedTuple):
 
 
 _GET, _POST, _ANY = ("GET",), ("POST",), ("GET", "POST", "PUT", "PATCH", "DELETE")
-
 _SCRIPT, _FORM = (RequestKind.SCRIPT,), (RequestKind.FORM,)
-
 _VIEW = (RequestKind.DOCUMENT, RequestKind.SCRIPT)
 
 DECLARATIONS = (
@@ -1333,9 +1317,7 @@ def _changes(run: Run, check: NetworkCheck, event: Event) -> bool:
 
 # A page that the browser had kept and the server confirmed is the page.
 _SAME_STATUS = {200: (200, 304)}
-
 _LIST_FIELD = re.compile(r"\[\d*\]\Z")
-
 _URL_HEADERS = frozenset({"referer", "redirect_url", "location", "origin"})
 
 

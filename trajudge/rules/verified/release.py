@@ -14,10 +14,9 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from msgspec import UNSET, Struct
 
-from trajudge.rules.errors import InvalidValue
-from trajudge.rules.limits import bounded_json, is_pattern
+from trajudge.rules.limits import InvalidValue, bounded_json, is_pattern
 from trajudge.rules.values import Mode, equal, normalise
-from trajudge.rules.values.release.web import (
+from trajudge.rules.values.release import (
     base_and_query,
     is_ssh,
     normal_address,
@@ -27,7 +26,6 @@ from trajudge.rules.values.release.web import (
 from trajudge.rules.verdict import Assertion, Outcome, checked, shown
 from trajudge.rules.verified.answers import MAX_ANSWER, Oversized, normal_data
 from trajudge.rules.verified.answers import kind_of as kind_of_answer
-from trajudge.rules.verified.dataset import AnswerCheck, NetworkCheck, Schema, Task, placeholder
 from trajudge.rules.verified.network import (
     FOLDERS,
     Binding,
@@ -43,9 +41,9 @@ from trajudge.rules.verified.network import (
     unpacked,
 )
 from trajudge.rules.verified.network import jsonpath_compiled as compiled
+from trajudge.rules.verified.tasks import AnswerCheck, NetworkCheck, Schema, Task, placeholder
 
 ERROR = "error"
-
 """The name of the assertion that stands for what the package calls an error."""
 
 
@@ -387,7 +385,6 @@ def _same_objects(schema: Schema, expected: Any, found: Any, ordered: bool) -> b
 
 
 _UNBOUND = frozenset({"base64", "markdown"})
-
 """Kinds in whose texts the package leaves the sites' addresses as they are."""
 
 

@@ -16,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from lzma import LZMAError
 from multiprocessing.connection import Connection, wait
@@ -28,37 +28,26 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from trajudge.rules.har import Kept, read_raw, trimmed, write_har
+from trajudge.rules.files import MAX_BYTES, decode, first, read_bytes, show, write_json
 from trajudge.rules.limits import RUN_SECONDS
-from trajudge.rules.output import first, show, write_json
-from trajudge.rules.reading import MAX_BYTES, decode, read_bytes
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, conjunction, unknown
 from trajudge.rules.verified.answers import MAX_ANSWER, Oversized
-from trajudge.rules.verified.dataset import (
-    AnswerCheck,
-    Check,
-    NetworkCheck,
-    Task,
-    TaskId,
-    load_tasks,
-)
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network import Hosts, Trace, load_hosts, load_trace
+from trajudge.rules.verified.network import Trace, load_hosts, load_trace
 from trajudge.rules.verified.state import STATE_FILE, State, run_states
+from trajudge.rules.verified.tasks import AnswerCheck, Check, NetworkCheck, Task, TaskId
 from trajudge.stats.intervals import clustered_limits
 from trajudge.stats.suites import t_half_width
 from trajudge.trajectories.loaders.browsergym import holds_experiment, load, run_folders
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.util.errors import UserError
-from trajudge.util.files import DataFolder, UnsafeFile, make_folder, open_regular
+from trajudge.util.files import DataFolder, UnsafeFile, open_regular
 from trajudge.util.tables import Table, first_screen
 from trajudge.util.terminal import one_line
 
 ANSWER_FILE = "agent_response.json"
-
 CONFIG_FILE = "run_config.json"
-
 """Where the sites were in this run, as the released package reads it."""
 
 _HEAD = 10_000
@@ -171,11 +160,8 @@ def load_steps(path: Path) -> dict[str, float]:
 
 
 _ODD = re.compile(r"[^\w.-]")
-
 MULTI_SITE = "multi-site"
-
 TAU = 0.5
-
 """The least exploration ratio of an adequate claim (paper, section 3.2 and Figure 2)."""
 
 
@@ -306,7 +292,6 @@ def premature(result: TaskResult, tau: float = TAU) -> bool:
 
 
 PATIENCE = 10
-
 _RESULT = msgspec.msgpack.Decoder(TaskResult)
 
 
@@ -475,8 +460,6 @@ def _lost(batch: Batch, task_id: str, *, late: bool) -> TaskResult:
 
 # How tasks are named: webarena.108, browsergym/webarena.108, webarena_verified.108.
 _NUMBERED = re.compile(r"(?:.*[^a-z])?webarena(?:[._-]?verified)?[./_-](\d+)", re.IGNORECASE)
-
-
 TaskT = TypeVar("TaskT", bound=JudgedTask)
 
 
@@ -520,16 +503,22 @@ def number_of(task_id: str, known: Container[str]) -> str | None:
     return next((one for one in ids if one in known), None)
 
 
-def read_study(path: Path, tasks: Container[str]) -> Study:
-    """Read the runs of the tasks, one at a time. Raises UserError if there is none."""
+def read_study(
+    path: Path, tasks: Container[str], tell: Callable[[int, int], None] = lambda done, of: None
+) -> Study:
+    """Read the runs of the tasks, one at a time; ``tell`` takes how many are read, and of how many.
+
+    Raises UserError if there is none.
+    """
     folders = run_folders(path)
     numbers = {key: number_of(key.task_id, tasks) for key in folders}
-    runs = []
+    runs: list[StudyRun] = []
+    others = sum(number is None for number in numbers.values())
     for read in load(path, lambda key: numbers.get(key) is not None):
+        tell(len(runs) + 1, len(numbers) - others)
         if read.key is not None:
             task_id, name = str(numbers[read.key]), f"{read.key.agent}-{read.key.attempt}"
             runs.append(_run(StudyRun(task_id, name, folders[read.key]), read))
-    others = sum(number is None for number in numbers.values())
     if not runs:
         raise UserError(
             f"{path}: none of its {others} runs is of a task of the file: name another by --tasks"
@@ -585,11 +574,8 @@ def verified_judge(
 
 
 MAX_UNPACKED = 4 * 2**30
-
 MAX_FILES = 100_000
-
 _PART = re.compile(r"(?!\.+\Z)[\w.-]{1,200}")
-
 _DAMAGED = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueError)
 
 
@@ -639,93 +625,6 @@ def _unpack(archive: tarfile.TarFile, path: Path, folder: Path) -> None:
         if packed is not None:
             with packed, target.open("xb") as unpacked:
                 shutil.copyfileobj(packed, unpacked, 2**20)
-
-
-@dataclass
-class TrimReport:
-    """How much smaller the traces of ``runs`` became; ``failures`` say which could not be read."""
-
-    runs: int = 0
-    bytes_before: int = 0
-    bytes_after: int = 0
-    entries_before: int = 0
-    entries_after: int = 0
-    failures: list[str] = field(default_factory=list)
-
-
-def kept_for(task: Task) -> Kept:
-    """Return what the task's checks ask of a trace beyond its requests."""
-    expected = [check.expected for check in task.network_checks]
-    return Kept(
-        contents=any(one.response_content for one in expected),
-        cookies=any(one.response_cookies for one in expected),
-        headers=frozenset(name.lower() for one in expected for name in one.headers or {}),
-    )
-
-
-def trim_runs(tasks: Path, runs: Path, out: Path, only: Sequence[str], hosts: Hosts) -> TrimReport:
-    """Write each run into ``out`` with a trace that is trimmed for its task.
-
-    A trace that cannot be read stops no other. Raises UserError for tasks or runs that are not
-    there, and for ``out`` inside of ``runs``.
-    """
-    known = {str(task.task_id): task for task in load_tasks(tasks)}
-    if out.resolve().is_relative_to(runs.resolve()):
-        raise UserError(f"--out {out}: lies in --runs: name a folder outside of it")
-    report = TrimReport()
-    with opened_runs(runs) as folder:
-        found = found_runs(folder, known)
-        for task_id in only:
-            if task_id not in found:
-                raise UserError(f"{runs}: holds no run of task {task_id}: name another by --task")
-        for task_id in only or found:
-            try:
-                _trim(known[task_id], folder, out / task_id, hosts, report)
-            except UserError as error:
-                report.failures.append(str(error).replace(str(folder), str(runs)))
-    return report
-
-
-def _trim(task: Task, runs: Path, out: Path, hosts: Hosts, report: TrimReport) -> None:
-    """Write one run. Raises UserError."""
-    files = run_files(runs, task.task_id)
-    report.runs += 1
-    for file in (files.answer, files.state):
-        if file is not None:
-            make_folder(out, "--out")
-            (out / file.name).write_bytes(read_bytes(file))
-    if files.trace is None:
-        return
-    recording = read_raw(files.trace)
-    document = trimmed(recording, kept_for(task))
-    target = out / "network.har"
-    write_har(target, document)
-    _prove(task, files, target, hosts)
-    report.bytes_before += _size(files.trace)
-    report.bytes_after += _size(target)
-    report.entries_before += len(recording.entries)
-    report.entries_after += len(document["log"]["entries"])
-
-
-def _size(trace: Path) -> int:
-    files = trace.rglob("*") if trace.is_dir() else [trace]
-    return sum(file.stat().st_size for file in files if file.is_file())
-
-
-def _prove(task: Task, files: RunFiles, target: Path, hosts: Hosts) -> None:
-    """Raise UserError, and write nothing, should the smaller trace be evaluated otherwise."""
-    answer = read_answer(files.answer)
-    evaluator = VerifiedEvaluator(Mode.SOUND, hosts)
-    whole, small = (
-        evaluator.evaluate(task, answer, load_trace(path))
-        for path in (files.trace or target, target)
-    )
-    if whole != small:
-        target.unlink()
-        raise UserError(
-            f"{files.trace}: the trimmed trace would be {small.outcome} instead of "
-            f"{whole.outcome}: keep the whole one, and report this"
-        )
 
 
 class Macro(Struct, frozen=True, kw_only=True):
@@ -862,11 +761,8 @@ _COLUMNS = (
 )
 
 _REASONS, _FIRST_REASONS = 10, 3
-
 _REASON = 300
-
 _SPREAD = 1e-9  # half a width below which shares are the same, but for their last digits
-
 _SCREEN = ("site", "runs", "passed", "unknown", "success [95 %]", "template macro [95 %]")
 
 
@@ -996,9 +892,7 @@ def _range(limits: tuple[float, float] | None) -> str:
 
 
 RESULT_FILE, RESULTS_FILE = "eval_result.json", "eval_results.json"
-
 _STATUS = {Outcome.PASS: "success", Outcome.FAIL: "failure", Outcome.UNKNOWN: "error"}
-
 _NO_TEMPLATE = -1
 
 

@@ -15,23 +15,18 @@ from urllib.parse import quote, urlsplit
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from trajudge.rules.errors import BadPattern
-from trajudge.rules.limits import bounded_json
-from trajudge.rules.output import write_json
-from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.files import decode, read_bytes, write_json
+from trajudge.rules.limits import BadPattern, bounded_json
 from trajudge.rules.values import InvalidValue, equal
 from trajudge.rules.verdict import Assertion, Outcome, decided
-from trajudge.rules.verified.dataset import BackendCheck, Task
 from trajudge.rules.verified.network import find, kind_of
+from trajudge.rules.verified.tasks import BackendCheck, Task
 from trajudge.util.errors import MissingExtra, UserError
 from trajudge.util.files import check_regular
 
 MAX_ROWS = 10_000
-
 Parameters: TypeAlias = Mapping[str, str | int | float | None]
-
 Rows: TypeAlias = list[dict[str, Any]]
-
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
 # Quotes are not read: what ends a text differs between databases, and what is taken for a text
@@ -306,7 +301,6 @@ def _compared(check: BackendCheck, path: str, expected: Any, reply: Any, name: s
 
 
 STATE_FILE = "state.json"
-
 _NOT_ASKED = "the probe was not asked after the run"
 
 

@@ -9,8 +9,7 @@ by the rules of each task's dialect.
 from __future__ import annotations
 
 from trajudge.rules.webarena.evaluator import AnswerQuestion, WebArenaEvaluator, evaluate_runs
-from trajudge.rules.webarena.files import load_runs, load_tasks
-from trajudge.rules.webarena.model import Run, StoredPage, Task, Trace
+from trajudge.rules.webarena.tasks import Run, StoredPage, Task, Trace, load_runs, load_tasks
 
 __all__ = [
     "AnswerQuestion",

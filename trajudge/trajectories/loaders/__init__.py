@@ -120,6 +120,8 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
         if kind == SAMPLE:
             PLUGINS.warn_of_namesake(kind, with_path=True)
         return kind, _existing(spec, tail)
+    if path.suffix or "/" in spec:
+        raise UserError(f"--data {spec!r}: no such file or folder: give the path of the runs")
     kinds = ", ".join(PLUGINS.names(KINDS))
     close = get_close_matches(head, KINDS, n=1, cutoff=0.6)
     if close and "/" not in head:

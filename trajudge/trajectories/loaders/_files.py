@@ -4,16 +4,12 @@ by their marks, JSON decoded as far as it is needed, pictures that a record name
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
-import os
 import re
 import struct
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
@@ -24,13 +20,9 @@ import msgspec
 import zstandard
 from msgspec import Raw
 
-from trajudge.trajectories import images as header
-from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.needs import EVERYTHING, NOT_READ, Needs
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, NotUtf8, UnsafeFile, open_regular, utf8
-from trajudge.util.jsonl import read_lines
 
 HEAD_BYTES = 64 * 2**10
 
@@ -89,7 +81,8 @@ def files(
             inside = sorted(folder.iterdir())
             yield from (entry for entry in inside if entry.match(pattern))
             if depth < levels:
-                deeper += [entry for entry in inside if _is_open_folder(entry)]
+                shown = (entry for entry in inside if not entry.name.startswith("."))
+                deeper += [entry for entry in shown if not entry.is_symlink() and entry.is_dir()]
         level = deeper
 
 
@@ -104,66 +97,29 @@ def find_logs(
 ) -> list[Path]:
     """List the file itself, or those of a name in the folder; ``is_one`` tells which are of the
     kind. Raises UserError, which says what is ``needed``, if there is none."""
+    listed = [path] if path.is_file() else files(path, pattern, levels=levels)
+    return list_runs(path, kind, needed, (file for file in listed if is_one(file)))
+
+
+def list_runs(path: Path, kind: str, needed: str, runs: Iterable[Path]) -> list[Path]:
+    """List the runs of a kind at the path. Raises UserError, which says what is ``needed``, if
+    there is none or a folder cannot be listed."""
     try:
-        listed = [path] if path.is_file() else files(path, pattern, levels=levels)
-        logs = [file for file in listed if is_one(file)]
+        listed = [*runs]
     except OSError as error:
         raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
-    if not logs:
+    if not listed:
         raise UserError(f"{path} holds no {kind} trajectory: --data {kind}:PATH needs {needed}")
-    return logs
-
-
-def _is_open_folder(entry: Path) -> bool:
-    return not entry.name.startswith(".") and not entry.is_symlink() and entry.is_dir()
+    return listed
 
 
 T = TypeVar("T")
 
 MAX_JSON_BYTES = 256 * 2**20
 
-_MAX_TREE_BYTES = 32 * 2**20
-
-_LFS_POINTER = b"version https://git-lfs"
-
-_MISSING = "is missing"
-
 
 class Damaged(ValueError):
     """A trajectory's files cannot be read; the message is the reason of its ``Unreadable``."""
-
-
-class TrajectorySource(NamedTuple):
-    """One trajectory before it is read: its key, its raw task id, where it lies, the data folder
-    that none of its files may lie outside of, and whether its screenshots are looked at."""
-
-    key: TrajectoryKey
-    raw_task_id: str
-    path: Path
-    data: DataFolder
-    with_screenshots: bool = True
-
-
-def read_all(
-    sources: Iterable[TrajectorySource],
-    read: Callable[[TrajectorySource], Trajectory | None],
-    want: Callable[[TrajectoryKey], bool],
-    needs: Needs = EVERYTHING,
-) -> Iterator[Trajectory | Unreadable]:
-    """Yield every wanted trajectory, one at a time; Damaged from ``read`` becomes Unreadable. None
-    from ``read`` leaves the trajectory out."""
-    for one in sources:
-        if not want(one.key):
-            continue
-        source = one._replace(with_screenshots=bool(needs.screenshots))
-        trajectory: Trajectory | Unreadable | None
-        try:
-            trajectory = read(source)
-        # ValueError covers Damaged, BadPickle and pydantic's refusal of a value of the wrong type.
-        except (ValueError, OSError, RecursionError) as error:
-            trajectory = Unreadable(readable(str(source.path)), reason(error), source.key)
-        if trajectory is not None:
-            yield trajectory
 
 
 def reason(error: Exception) -> str:
@@ -219,172 +175,6 @@ def numbers(values: Mapping[str, object]) -> dict[str, float]:
         and abs(value) <= 1e300
         and math.isfinite(value)
     }
-
-
-class RunFolders(NamedTuple):
-    """A kind's folders of one run each, which ``is_one`` tells; ``needed`` names them in errors.
-    ``is_part`` tells which of the other folders beside them is what a run that broke off left."""
-
-    kind: str
-    needed: str
-    is_one: Callable[[Path], bool]
-    is_part: Callable[[Path], bool]
-
-    def detected(self, path: Path) -> bool:
-        """Tell whether ``path`` is such a folder or holds one."""
-        if not path.is_dir():
-            return False
-        return self.is_one(path) or any(self._inside(path))
-
-    def of(self, path: Path) -> list[Path]:
-        """List ``path`` itself if it is such a folder, else those directly inside, by name, and
-        then what is left of others.
-
-        Raises UserError if there is none.
-        """
-        needs = f"--data {self.kind}:PATH needs {self.needed}"
-        if not path.is_dir():
-            raise UserError(f"{path} is no folder: {needs}")
-        try:
-            matches = [path] if self.is_one(path) else sorted(self._inside(path))
-            parts = [] if matches in ([], [path]) else self._parts(path, set(matches))
-        except OSError as error:
-            raise UserError(
-                f"{path} cannot be listed ({error.strerror}): check its access"
-            ) from None
-        if not matches:
-            raise UserError(f"{path} holds no {self.kind} trajectory: {needs}")
-        return [*matches, *parts]
-
-    def _inside(self, path: Path) -> Iterator[Path]:
-        return (child for child in path.iterdir() if child.is_dir() and self.is_one(child))
-
-    def _parts(self, path: Path, whole: Collection[Path]) -> list[Path]:
-        folders = [child for child in path.iterdir() if child not in whole and child.is_dir()]
-        return sorted(child for child in folders if self.is_part(child))
-
-
-def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySource]:
-    """Count the runs of the same agent on the same task from 0 in the order given; sort by key."""
-    counts: Counter[TrajectoryKey] = Counter()
-    numbered = []
-    for source in sources:
-        key = source.key.model_copy(update={"attempt": counts[source.key]})
-        counts[source.key] += 1
-        numbered.append(source._replace(key=key))
-    return sorted(numbered, key=lambda source: source.key.order)
-
-
-def screenshot(
-    path: Path,
-    root: DataFolder,
-    warnings: list[str],
-    *,
-    named: bool = True,
-    is_needed: bool = True,
-) -> ImageRef | None:
-    """Make a reference to an image file of the data, not decoded.
-
-    With a sentence added to ``warnings``, a reference that holds only the problem if it is missing,
-    empty, no file, a git-LFS pointer, or leads out of the data folder. None for a missing file that
-    is not ``named`` by the rest of the run: it was never recorded. One that is not needed is not
-    opened (``NOT_READ``).
-    """
-    if not is_needed:
-        return NOT_READ if named or os.path.lexists(path) else None
-    fault = _fault(path, root)
-    if fault is None:
-        return ImageRef(path=path)
-    warnings.append(f"The screenshot {readable(path.name)} {fault}.")
-    if fault == _MISSING and not named:
-        return None
-    return ImageRef(problem=f"{readable(str(path))} {fault}")
-
-
-def tree_beside(path: Path, root: DataFolder, warnings: list[str]) -> str | None:
-    """Read an accessibility tree that is a file of the data; None where there is none. One that
-    cannot be read goes to ``warnings``."""
-    if not root.has_file(path):
-        return None
-    try:
-        content = utf8(root.read(path, _MAX_TREE_BYTES), path)
-    except (OSError, UnsafeFile, NotUtf8) as error:
-        warnings.append(f"The tree {readable(path.name)} is not read ({reason(error)}).")
-        return None
-    return text(content.decode("utf-8", "replace"))
-
-
-def _fault(path: Path, root: DataFolder) -> str | None:
-    if not root.holds(path):
-        return "leads out of the folder"
-    try:
-        with open_regular(path) as file:
-            head = file.read(len(_LFS_POINTER))
-    except UnsafeFile:
-        return "is not a file"
-    except OSError:
-        return _MISSING
-    if not head:
-        return "is empty"
-    return "is a git-LFS pointer, not an image" if head == _LFS_POINTER else None
-
-
-class RunFile(NamedTuple):
-    """A kind's file of one run a line: its name in a folder, and what its first line holds."""
-
-    kind: str
-    name: str
-    marks: tuple[bytes, ...]
-    lines: str
-
-    def of(self, path: Path) -> Path:
-        """Return the file that ``path`` names: itself, or the one of this name in the folder."""
-        return path / self.name if path.is_dir() else path
-
-    def detected(self, path: Path) -> bool:
-        """Tell whether ``path`` names such a file."""
-        first = head(self.of(path)).split(b"\n", 1)[0]
-        return all(mark in first for mark in self.marks)
-
-    def existing(self, path: Path) -> Path:
-        """Return the file that ``path`` names. Raises UserError if there is none."""
-        file = self.of(path)
-        if file.is_file():
-            return file
-        raise UserError(
-            f"{path}: holds no {self.name}: --data {self.kind}:PATH needs a file of {self.lines}"
-        )
-
-
-class PlacedRun(NamedTuple):
-    """A line of the file: where it stands, its run's key, and its content."""
-
-    place: str
-    key: TrajectoryKey
-    data: bytes
-
-
-def placed_runs(
-    path: Path, file: Path, identify: Callable[[bytes], TrajectoryKey]
-) -> Iterator[PlacedRun | Unreadable]:
-    """Yield every line of ``file`` with its run's key, as ``identify`` reads it but for the
-    attempt. A folder at ``path`` bounds where links may lead.
-
-    ``identify`` raises ValueError or RecursionError for a line that it cannot read.
-    """
-    attempts: Counter[str] = Counter()
-    for line in read_lines(file, folder=DataFolder(path) if path.is_dir() else None):
-        place = f"{readable(str(file))}, line {line.number}"
-        try:
-            if line.problem:
-                raise ValueError(line.problem)
-            key = identify(line.data)
-        except (ValueError, RecursionError) as error:
-            yield Unreadable(place, reason(error))
-            continue
-        attempt = attempts[key.task_id]
-        attempts[key.task_id] += 1
-        yield PlacedRun(place, key.model_copy(update={"attempt": attempt}), line.data)
 
 
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
@@ -509,19 +299,11 @@ def _expanded(raw: bytes, info: zipfile.ZipInfo, place: str) -> bytes:
         if method == _DEFLATED:
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, limit)
         if method == _ZSTANDARD:
-            return _zstandard(raw, limit)
-    except (zlib.error, ValueError) as error:
+            zstd = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW)
+            return zstd.stream_reader(raw).read(limit)
+    except (zlib.error, zstandard.ZstdError) as error:
         raise Damaged(f"{place} is damaged ({error})") from None
     raise Damaged(f"{place} is compressed by {_METHODS.get(method, f'method {method}')}")
-
-
-def _zstandard(raw: bytes, limit: int) -> bytes:
-    """Expand Zstandard. Raises ValueError."""
-    reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).stream_reader(raw)
-    try:
-        return reader.read(limit)
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from None
 
 
 def _directory_bytes(file: BinaryIO, size: int) -> int:
@@ -585,101 +367,3 @@ def check_structures(content: bytes) -> None:
     openings = (match for match in _OPENING.finditer(content) if match[1])
     if next(islice(openings, MAX_STRUCTURES, None), None):
         raise Damaged(f"it holds more than {MAX_STRUCTURES:,} objects and lists")
-
-
-MAX_INLINE_BYTES = 20 * 2**20
-
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9._@ -]{1,255}")
-
-_DATA_URL = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
-
-
-def plain_name(recorded: object) -> str | None:
-    """Return the last component of a recorded path (of either kind of separator); None where that
-    is no plain file name."""
-    if not isinstance(recorded, str):
-        return None
-    name = re.split(r"[/\\]", recorded.strip())[-1]
-    return name if _PLAIN_NAME.fullmatch(name) and name.strip(". ") else None
-
-
-def find_file(recorded: object, folders: Sequence[Path], root: DataFolder) -> Path | None:
-    """Find the file that a record names in the first of the folders that holds it, None if none
-    does. Links that lead out of the data are passed over."""
-    name = plain_name(recorded)
-    if name is None:
-        return None
-    places = (folder / name for folder in folders)
-    return next((place for place in places if root.has_file(place)), None)
-
-
-def named_picture(
-    recorded: object,
-    folders: Sequence[Path],
-    root: DataFolder,
-    warnings: list[str],
-    *,
-    is_needed: bool = True,
-) -> ImageRef | None:
-    """Make a reference to the picture that a record names, not decoded; None if it names none.
-
-    What cannot be read is a reference that holds only the problem, with a sentence in
-    ``warnings``. One that is not needed is not looked for (``NOT_READ``).
-    """
-    if recorded is None or recorded == "":
-        return None
-    name = plain_name(recorded)
-    if name is None:
-        shown = readable(str(recorded))[:80]
-        warnings.append(f"The screenshot {shown!r} is no file name.")
-        return ImageRef(problem=f"the screenshot {shown!r} is no file name")
-    if not is_needed:
-        return NOT_READ
-    places = [folder / name for folder in folders]
-    # What stands there, even as a pipe or a link out, is told as what it is.
-    place = next((place for place in places if os.path.lexists(place)), places[0])
-    return screenshot(place, root, warnings)
-
-
-def inline_picture(
-    value: object, place: str, warnings: list[str], *, is_needed: bool = True
-) -> ImageRef | None:
-    """Decode a picture that stands in a record as base64 or as a ``data:`` URL; None for None or an
-    empty text. The bytes say what it is, not the URL's label.
-
-    ``place`` names the picture in the sentence that ``warnings`` gets for one that cannot be
-    used, such as ``of step 3``; the picture is then a reference that holds only the problem. One
-    that is not needed is not decoded (``NOT_READ``).
-    """
-    if value is None or value == "":
-        return None
-    if not is_needed:
-        return NOT_READ
-    try:
-        return ImageRef(data=_decoded(value))
-    except ValueError as error:
-        warnings.append(f"The picture {place} {error}.")
-        return ImageRef(problem=f"the picture {place} {error}")
-
-
-def _decoded(value: object) -> bytes:
-    """Decode base64 to the bytes of an image. Raises ValueError with the predicate of a
-    sentence."""
-    if not isinstance(value, str):
-        raise ValueError("is no text")
-    label = _DATA_URL.match(value)
-    if label and ";base64" not in label[0].lower():
-        raise ValueError("is a data URL without base64")
-    text = value[label.end() :] if label else value
-    if len(text) > MAX_INLINE_BYTES * 3 // 2:
-        raise ValueError(f"is larger than {MAX_INLINE_BYTES // 2**20} MiB")
-    try:
-        compact = "".join(text.split()).rstrip("=")
-        content = base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        raise ValueError("is no base64") from None
-    if len(content) > MAX_INLINE_BYTES:
-        raise ValueError(f"is larger than {MAX_INLINE_BYTES // 2**20} MiB")
-    if problem := header.not_an_image(content[:64]):
-        raise ValueError(problem)
-    return content

@@ -17,11 +17,11 @@ import mmap
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -34,7 +34,8 @@ from trajudge.trajectories.hub import (
     prefetch,
 )
 from trajudge.trajectories.images import is_image_file
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._files import readable
+from trajudge.trajectories.loaders._run import RunReader, RunSource, read_all, read_one
 from trajudge.trajectories.loaders.browsergym import read_summary
 from trajudge.trajectories.model import (
     ImageRef,
@@ -59,74 +60,53 @@ _MEND = {
 }
 
 
-class Screenshots:
-    """Finds screenshots below the dataset's folder ``root``, if any is needed."""
+def _screenshots(run: RunReader, paths: Sequence[str | None]) -> list[ImageRef | None]:
+    """Find the screenshot of each step: a reference per path, None where the file names none. Those
+    that are missing or not read hold that as a problem, with a warning for each kind of it."""
+    if not run.with_pictures:
+        return [NOT_READ if path else None for path in paths]
+    key, root = run.key, run.data.path
+    folder = root / "screenshots" / _name(key.benchmark) / _name(key.agent) / _name(run.raw_task_id)
+    refs = list[ImageRef | None]()
+    missing = dict[str, list[int]]()
+    for index, path in enumerate(paths):
+        location, reason = _find_screenshot(run.data, path, folder) if path else (None, "")
+        if reason:
+            missing.setdefault(reason, []).append(index)
+            shown = readable(path or "")[-200:]
+            refs.append(ImageRef(problem=f"{shown} {reason}{_MEND.get(reason, '')}"))
+        else:
+            refs.append(ImageRef(path=location) if location else None)
+    run.warnings += [
+        f"The screenshot of step {_steps(indices)} {reason}." for reason, indices in missing.items()
+    ]
+    return refs
 
-    def __init__(self, root: Path, needs: Needs = EVERYTHING) -> None:
-        self.root = root
-        self.are_needed = bool(needs.screenshots)
-        self.data = DataFolder(root)
 
-    def find(
-        self, paths: Iterable[str | None], benchmark: str, agent: str, task_id: str
-    ) -> tuple[list[ImageRef | None], list[str]]:
-        """Find the screenshot of each step.
-
-        Returns a reference per path, None where the file names none, and sentences about those that
-        are missing or not read: their references hold the same as a problem. Where none is needed,
-        none is looked for (``needs.NOT_READ``).
-        """
-        if not self.are_needed:
-            return [NOT_READ if path else None for path in paths], []
-        folder = self.root / "screenshots" / _name(benchmark) / _name(agent) / _name(task_id)
-        refs = list[ImageRef | None]()
-        missing = dict[str, list[int]]()
-        for index, path in enumerate(paths):
-            location, reason = self._one(path, folder) if path else (None, "")
-            if reason:
-                missing.setdefault(reason, []).append(index)
-                refs.append(ImageRef(problem=f"{_shown(path)} {reason}{_MEND.get(reason, '')}"))
-            else:
-                refs.append(ImageRef(path=location) if location else None)
-        sentences = [
-            f"The screenshot of step {_steps(indices)} {reason}."
-            for reason, indices in missing.items()
-        ]
-        return refs, sentences
-
-    def _one(self, path: str, folder: Path) -> tuple[Path | None, str]:
-        problem = _MISSING
-        # Plain strings: a run of 50 steps asks for 100 names, and pathlib would cost more than
-        # decoding the file.
-        for name in self._candidates(path, folder):
-            if not os.path.lexists(name):
-                continue
-            candidate = Path(name)
-            if not self.data.holds(name):
-                problem = "lies outside the dataset's folder and is not read"
-                continue
-            problem = is_image_file(candidate) or ""
-            if not problem:
-                return candidate, ""
-        return None, problem
-
-    def _candidates(self, path: str, folder: Path) -> Iterator[str]:
-        """Yield the path as the file says, seen from the dataset's folder; then by name where it
-        belongs."""
-        if "\0" in path:
-            return
-        yield os.path.join(self.root, path.removeprefix("trajectories/"))  # noqa: PTH118
-        yield os.path.join(folder, path.rpartition("/")[2])  # noqa: PTH118
+def _find_screenshot(dataset: DataFolder, path: str, folder: Path) -> tuple[Path | None, str]:
+    """Look where the file says, seen from the dataset's folder; then by name where it belongs.
+    Return the file, or why there is none that is read."""
+    problem = _MISSING
+    # Plain strings: a run of 50 steps asks for 100 names, and pathlib would cost more than
+    # decoding the file.
+    stated = os.path.join(dataset.path, path.removeprefix("trajectories/"))  # noqa: PTH118
+    usual = os.path.join(folder, path.rpartition("/")[2])  # noqa: PTH118
+    for name in () if "\0" in path else (stated, usual):
+        if not os.path.lexists(name):
+            continue
+        if not dataset.holds(name):
+            problem = "lies outside the dataset's folder and is not read"
+            continue
+        candidate = Path(name)
+        problem = is_image_file(candidate) or ""
+        if not problem:
+            return candidate, ""
+    return None, problem
 
 
 def _name(part: str) -> str:
     """Reduce to a single harmless path segment."""
     return PurePosixPath(part.replace("\0", "")).name or "_"
-
-
-def _shown(path: str | None) -> str:
-    """Shorten a path out of a file, for a sentence."""
-    return (path or "").encode("utf-8", "replace").decode()[-200:]
 
 
 def _steps(indices: list[int]) -> str:
@@ -174,15 +154,6 @@ class _File(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_File)
 
 
-class TrajectoryFile(NamedTuple):
-    """One trajectory file, known by its path alone."""
-
-    path: Path
-    key: TrajectoryKey
-    task_id: str
-    experiment: str
-
-
 def detect(path: Path) -> bool:
     """Tell whether there is a ``cleaned`` folder with trajectory files at the usual depth."""
     root = find_root(path)
@@ -203,15 +174,7 @@ def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Load
             "cleaned/<benchmark>/<agent>/<experiment>/<task>.json in it; name the folder above "
             "cleaned, or download one:  trajudge data fetch --help"
         )
-    return _load(root, want, Screenshots(root, needs))
-
-
-def _load(root: Path, want: Want, screenshots: Screenshots) -> Loaded:
-    for source in sources(root):
-        if want(source.key):
-            trajectory = read_file(source, screenshots)
-            if trajectory is not None:
-                yield trajectory
+    return read_all(sources(root), _read, want, needs)
 
 
 def find_root(path: Path) -> Path | None:
@@ -222,19 +185,19 @@ def find_root(path: Path) -> Path | None:
     return path.absolute().parent if path.name == "cleaned" and path.is_dir() else None
 
 
-def sources(root: Path) -> Iterator[TrajectoryFile]:
+def sources(root: Path) -> Iterator[RunSource]:
     """Yield every trajectory file once, in stable order. A task run in several experiments of the
     same agent gets attempts 0, 1, ... in the order of the experiments' names."""
-    attempts = Counter[TrajectoryKey]()
+    attempts, folder = Counter[TrajectoryKey](), DataFolder(root)
     for file in _files(root):
         task_id = original_name(file.stem)
         if task_id != file.stem and not _is_first_copy(file, task_id):
             continue
-        *_, benchmark, agent, experiment, _ = file.parts
+        *_, benchmark, agent, _, _ = file.parts
         key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
         attempt = attempts[key]
         attempts[key] += 1
-        yield TrajectoryFile(file, key.model_copy(update={"attempt": attempt}), task_id, experiment)
+        yield RunSource(key.model_copy(update={"attempt": attempt}), task_id, file, folder)
 
 
 def original_name(stem: str) -> str:
@@ -264,43 +227,27 @@ def _files(root: Path) -> Iterator[Path]:
         yield from (child for child in names if not child.name.startswith("."))
 
 
-def read_file(source: TrajectoryFile, screenshots: Screenshots) -> Trajectory | Unreadable | None:
+def _read(run: RunReader) -> Trajectory | None:
     """Read one trajectory; None if it is marked as not valid."""
-    try:
-        file = _decode(source.path, screenshots.data)
-        if file.valid is False:
-            return None
-        return _trajectory(file, source, screenshots)
-    except (ValueError, OSError, RecursionError) as error:
-        # msgspec's and pydantic's errors are ValueErrors.
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return Unreadable(str(source.path), " ".join(reason.split())[:500], source.key)
-
-
-def _decode(path: Path, root: DataFolder) -> _File:
-    with root.open(path, MAX_FILE_BYTES) as file:
-        if not os.fstat(file.fileno()).st_size:
+    with run.data.open(run.path, MAX_FILE_BYTES) as opened:
+        if not os.fstat(opened.fileno()).st_size:
             raise ValueError("the file is empty")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            utf8(mapped[:MARK_BYTES], path)
-            return python_json.decode(mapped, _DECODER)
-
-
-def _trajectory(file: _File, source: TrajectoryFile, screenshots: Screenshots) -> Trajectory:
-    key = TrajectoryKey(
+        with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            utf8(mapped[:MARK_BYTES], run.path)
+            file = python_json.decode(mapped, _DECODER)
+    if file.valid is False:
+        return None
+    run.key = TrajectoryKey(
         benchmark=file.benchmark,
         agent=file.agent,
-        task_id=source.task_id,
-        attempt=source.key.attempt,
+        task_id=run.raw_task_id,
+        attempt=run.key.attempt,
     )
-    paths = [step.screenshot_path for step in file.steps]
-    refs, warnings = screenshots.find(paths, file.benchmark, file.agent, source.task_id)
-    summary = read_summary(file.summary_info, Values(warnings))
-    return Trajectory(
-        key=key,
-        raw_task_id=source.task_id,
-        goal=file.goal,
-        steps=tuple(map(_step, range(len(refs)), file.steps, refs)),
+    refs = _screenshots(run, [step.screenshot_path for step in file.steps])
+    summary = read_summary(file.summary_info, run)
+    return run.trajectory(
+        file.goal,
+        map(_step, range(len(refs)), file.steps, refs),
         answer=last_message_to_user(step.action for step in file.steps),
         official_reward=summary.official_reward,
         terminated=summary.terminated,
@@ -308,10 +255,9 @@ def _trajectory(file: _File, source: TrajectoryFile, screenshots: Screenshots) -
         telemetry=summary.telemetry,
         metadata={
             "model": file.model,
-            "experiment": file.experiment or source.experiment,
+            "experiment": file.experiment or run.path.parent.name,
             "seed": file.seed,
             "error": summary.error,
-            "warnings": [*warnings],
         },
     )
 
@@ -406,14 +352,13 @@ def load_published(
 
 
 def _load_published(copy: HubCopy, runs: list[LabelledRun], needs: Needs) -> Loaded:
-    screenshots = Screenshots(copy.folder, needs)
+    folder = DataFolder(copy.folder)
     with fetch_progress(copy, len(runs)) as advance:
         for run, path in prefetch(lambda run: _fetch_run(copy, run, needs), runs):
             advance()
             trajectory: Trajectory | Unreadable | None
             if isinstance(path, Path):
-                source = TrajectoryFile(path, run.key, run.task_id, run.experiment)
-                trajectory = read_file(source, screenshots)
+                trajectory = read_one(RunSource(run.key, run.task_id, path, folder), _read, needs)
             else:
                 lacking = f"is not in the dataset {copy.repo} at revision {copy.revision}"
                 trajectory = Unreadable(run.path, str(path or lacking), run.key)

@@ -25,7 +25,7 @@ import msgspec
 
 from trajudge.trajectories.actions import last_message_to_user
 from trajudge.trajectories.loaders._files import Damaged, decode, readable, reason, text
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._run import Values
 from trajudge.trajectories.loaders.browsergym import read_summary
 from trajudge.trajectories.model import (
     Loaded,
@@ -230,8 +230,8 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, root: DataFolder) -> 
         return None
     if not file.goal.strip():
         raise Damaged("it has no goal")
-    named: list[str] = []
-    summary = read_summary(info.summary_info, Values(named))
+    values = Values()
+    summary = read_summary(info.summary_info, values)
     entries = parse_history(file.input_text)
     return Trajectory(
         key=key,
@@ -251,7 +251,7 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, root: DataFolder) -> 
             "model": text(info.model),
             "seed": info.seed,
             "error": summary.error,
-            "warnings": [*named],
+            "warnings": [*values.warnings],
         },
     )
 

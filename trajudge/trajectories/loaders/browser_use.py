@@ -23,26 +23,14 @@ from typing import Any
 from trajudge.trajectories.loaders import _files as files
 from trajudge.trajectories.loaders._files import (
     Damaged,
-    inline_picture,
     items_of,
-    named_picture,
     numbers,
     read_object,
     readable,
     record_of,
 )
-from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.model import (
-    ImageRef,
-    Loaded,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Want,
-    accept_all,
-)
-from trajudge.trajectories.needs import EVERYTHING, Needs
+from trajudge.trajectories.loaders._run import RunReader, RunSource, number_attempts, run_loader
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.files import DataFolder
 
 # The words before the parts of the agent's reasoning, and the names that releases gave them.
@@ -77,7 +65,7 @@ class Item:
         return [error for error in self.errors if error]
 
 
-def _item(item: object, number: int, source: files.TrajectorySource, values: Values) -> Item:
+def _item(run: RunReader, item: object, number: int) -> Item:
     """Read one item; ``number`` counts from 1. Raises Damaged for what is no object."""
     if not isinstance(item, dict) or not item:
         raise Damaged(f"item {number} of its history is no object")
@@ -87,11 +75,11 @@ def _item(item: object, number: int, source: files.TrajectorySource, values: Val
     results = [record_of(result) for result in listed]
     for result in listed:
         if not isinstance(result, dict):
-            values.refuse(result, "result", place)
+            run.refuse(result, "result", place)
     last = results[-1] if results else {}
 
     def text(record: dict[str, Any], name: str) -> str | None:
-        return values.text(record.get(name), name, place)
+        return run.text(record.get(name), name, place)
 
     def texts(records: list[dict[str, Any]], name: str) -> list[str | None]:
         """Read a text of each result up to the last that has one."""
@@ -100,23 +88,16 @@ def _item(item: object, number: int, source: files.TrajectorySource, values: Val
             read.pop()
         return read
 
-    is_done = values.flag(last.get("is_done"), "is_done", place) is True
-    is_needed, folder = source.with_screenshots, source.path.parent
+    is_done = run.flag(last.get("is_done"), "is_done", place) is True
     if (shown := state.get("screenshot")) is not None:
-        place_of = f"of step {number}"
-        shot = inline_picture(shown, place_of, values.warnings, is_needed=is_needed)
+        shot = run.inline_picture(shown, f"of step {number}")
     else:
-        shot = named_picture(
-            state.get("screenshot_path"),
-            [folder / "screenshots", folder],
-            source.data,
-            values.warnings,
-            is_needed=is_needed,
-        )
+        folder = run.path.parent
+        shot = run.named_picture(state.get("screenshot_path"), folder / "screenshots", folder)
     thoughts = record_of(output.get("current_state")) | output
     reasoning = [*filter(None, [text(thoughts, "thinking")])]
     for word, names in _THOUGHTS:
-        if thought := next(filter(None, (text(thoughts, name) for name in names)), None):
+        if thought := run.first_text(thoughts, names, place):
             reasoning.append(f"{word}: {thought}")
     return Item(
         url=text(state, "url"),
@@ -128,12 +109,12 @@ def _item(item: object, number: int, source: files.TrajectorySource, values: Val
         results=texts(results[:-1] if is_done else results, "extracted_content"),
         is_done=is_done,
         answer=text(last, "extracted_content"),
-        self_report=values.flag(last.get("success"), "success", place),
+        self_report=run.flag(last.get("success"), "success", place),
         measured=numbers(record_of(item.get("metadata"))),
     )
 
 
-def _steps(items: Sequence[Item]) -> tuple[Step, ...]:
+def _steps(items: Sequence[Item]) -> list[Step]:
     """Make a step of each item, with the errors that the agent saw when it began."""
     steps, before = [], list[str]()
     for index, item in enumerate(items):
@@ -147,7 +128,7 @@ def _steps(items: Sequence[Item]) -> tuple[Step, ...]:
             Step(index=index, observation=observation, reasoning=item.reasoning, action=item.action)
         )
         before = item.failures if item.had_output else []
-    return tuple(steps)
+    return steps
 
 
 def _action(actions: object) -> str | None:
@@ -182,22 +163,14 @@ def detect(path: Path) -> bool:
     return files.some_file(path, "*.json", _has_mark)
 
 
-def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the history file, or every one in the folder, in the order of their keys.
-
-    Raises UserError if there is none.
-    """
-    return files.read_all(history_files(path), _read, want, needs)
-
-
-def history_files(path: Path) -> list[files.TrajectorySource]:
+def history_files(path: Path) -> list[RunSource]:
     """List the history file, or every one in the folder, in the order of their keys; none is
     decoded. Raises UserError if there is none.
     """
     root = DataFolder(path if path.is_dir() else path.parent)
     needs = "files that AgentHistoryList.save_to_file wrote"
     histories = files.find_logs(path, KIND, "*.json", _LEVELS, needs, is_one=_is_history)
-    return files.number_attempts(_source(root, file) for file in histories)
+    return number_attempts(_source(root, file) for file in histories)
 
 
 def _is_history(file: Path) -> bool:
@@ -214,28 +187,24 @@ def _has_mark(head: bytes) -> bool:
     return output or all(others)
 
 
-def _source(root: DataFolder, file: Path) -> files.TrajectorySource:
+def _source(root: DataFolder, file: Path) -> RunSource:
     folder = file.parent.resolve()
     own = file.stem.lower() in _OWN_NAMES | _COMMON_NAMES
-    task_id = files.name_of(folder) if own else files.readable(file.stem)
+    task_id = files.name_of(folder) if own else readable(file.stem)
     agent = files.name_of(folder.parent if own else folder)
     key = TrajectoryKey(benchmark=KIND, agent=agent or KIND, task_id=task_id or KIND)
-    return files.TrajectorySource(key, task_id or KIND, file, root)
+    return RunSource(key, task_id or KIND, file, root)
 
 
-def _read(source: files.TrajectorySource) -> Trajectory:
-    history = items_of(read_object(source.data, source.path).get("history"))
+def _read(run: RunReader) -> Trajectory:
+    history = items_of(read_object(run.data, run.path).get("history"))
     if len(history) > MAX_STEPS:
         raise Damaged(f"it has more than {MAX_STEPS:,} steps")
-    warnings: list[str] = []
-    values = Values(warnings)
-    items = [_item(item, number, source, values) for number, item in enumerate(history, 1)]
+    items = [_item(run, item, number) for number, item in enumerate(history, 1)]
     last = items[-1] if items and items[-1].is_done else None
-    return Trajectory(
-        key=source.key,
-        raw_task_id=source.raw_task_id,
-        goal=_goal(source, history, values),
-        steps=_steps(items),
+    return run.trajectory(
+        _goal(run, history),
+        _steps(items),
         answer=last.answer if last else None,
         terminated=last is not None,
         telemetry=_telemetry(items),
@@ -243,23 +212,18 @@ def _read(source: files.TrajectorySource) -> Trajectory:
             "results": [[*item.results] for item in items],
             "errors": [[*item.errors] for item in items],
             "self_report": last.self_report if last else None,
-            "warnings": [*warnings],
         },
     )
 
 
-def _goal(source: files.TrajectorySource, history: list[Any], values: Values) -> str:
+load = run_loader(history_files, _read)
+
+
+def _goal(run: RunReader, history: list[Any]) -> str:
     """Return the task, empty where neither the file beside nor a message tells it."""
-    beside = source.path.parent / _TASK_FILE
-    if source.data.has_file(beside):
-        try:
-            goals = read_object(source.data, beside)
-        except Damaged as error:
-            goals = {}
-            values.warnings.append(f"{_TASK_FILE} is not read: {error}.")
-        texts = (values.text(goals.get(name), name) for name in _TASK_FIELDS)
-        if goal := next(filter(None, texts), ""):
-            return goal.strip()
+    goals = run.optional_object(run.path.parent / _TASK_FILE)
+    if goal := run.first_text(goals, _TASK_FIELDS):
+        return goal.strip()
     for item in history:
         message = record_of(item).get("state_message")
         if isinstance(message, str) and (request := _REQUEST.search(readable(message))):

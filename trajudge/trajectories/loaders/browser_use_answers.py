@@ -7,30 +7,20 @@ a trajectory (``LEAKS``): ``annotations.answers`` makes published verdicts of it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders._files import PlacedRun, RunFile, placed_runs, readable
-from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.model import (
-    Loaded,
-    Trajectory,
-    TrajectoryKey,
-    Unreadable,
-    Want,
-    accept_all,
-)
+from trajudge.trajectories.loaders._files import readable
+from trajudge.trajectories.loaders._run import PlacedRun, RunFile, Values
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util import jsonl as python_json
 
 KIND = "browser-use-answers"
 BENCHMARK = "online-mind2web"
 AGENT = "browser-use"
 LEAKS = ("results.jsonl:judge",)
-FILE = RunFile(KIND, "results.jsonl", (b'"task_id"', b'"final_result_response"'), "answers")
-detect = FILE.detected
 
 
 class _Answer(msgspec.Struct):
@@ -42,30 +32,25 @@ class _Answer(msgspec.Struct):
 _ANSWER = msgspec.json.Decoder(_Answer)
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
-    """Yield a run without steps per answer, in file order. Raises UserError if there is no such
-    file."""
-    for line in placed_answers(path):
-        if isinstance(line, Unreadable):
-            yield line
-        elif want(line.key):
-            answer = python_json.decode(line.data, _ANSWER)
-            warnings: list[str] = []
-            values = Values(warnings)
-            yield Trajectory(
-                key=line.key,
-                raw_task_id=line.key.task_id,
-                goal=values.text(answer.task, "task") or "",
-                answer=values.text(answer.final_result_response, "final_result_response"),
-                metadata={"warnings": [*warnings]} if warnings else {},
-            )
-
-
-def placed_answers(path: Path) -> Iterator[PlacedRun | Unreadable]:
-    """Yield every line with its run's key. Raises UserError if there is no such file."""
-    return placed_runs(path, FILE.existing(path), _identify)
-
-
-def _identify(line: bytes) -> TrajectoryKey:
+def _identify(_: Path, line: bytes) -> TrajectoryKey:
     task = readable(str(python_json.decode(line, _ANSWER).task_id))
     return TrajectoryKey(benchmark=BENCHMARK, agent=AGENT, task_id=task)
+
+
+def _read(line: PlacedRun) -> Trajectory:
+    """Make a run without steps of an answer."""
+    answer, values = python_json.decode(line.data, _ANSWER), Values()
+    goal = values.text(answer.task, "task") or ""
+    words = values.text(answer.final_result_response, "final_result_response")
+    return Trajectory(
+        key=line.key,
+        raw_task_id=line.key.task_id,
+        goal=goal,
+        answer=words,
+        metadata={"warnings": [*values.warnings]} if values.warnings else {},
+    )
+
+
+_MARKS = (b'"task_id"', b'"final_result_response"')
+FILE = RunFile(KIND, "results.jsonl", _MARKS, "answers", _identify, _read)
+detect, load = FILE.detect, FILE.load

@@ -40,18 +40,20 @@ from typing import Any, NamedTuple
 from trajudge.trajectories.actions import last_message_to_user
 from trajudge.trajectories.loaders._files import (
     Damaged,
-    TrajectorySource,
     decode,
     name_of,
-    number_attempts,
     numbers,
-    read_all,
     readable,
     reason,
-    screenshot,
     text,
 )
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._run import (
+    RunReader,
+    RunSource,
+    Values,
+    number_attempts,
+    read_all,
+)
 from trajudge.trajectories.model import (
     ImageRef,
     Loaded,
@@ -266,8 +268,8 @@ def _experiment(root: DataFolder, folder: Path) -> Experiment:
     """Read the names of agent, task and model, and the seed, from ``exp_args.pkl``; the folder's
     name says the same of what is missing. The model's name stands among the agent's arguments, or
     in those of its model."""
-    warnings: list[str] = []
-    values, content = Values(warnings), None
+    values, content = Values(), None
+    warnings = values.warnings
     try:
         content = read_pickle(folder / ARGUMENTS, folder=root)
     except FileNotFoundError:
@@ -382,7 +384,7 @@ class Goals:
             goal_object = self._pickle(folder / _GOAL)
         except Damaged as error:
             problem = error
-        first = step_files(folder)[:1] if not _texts(goal_object, Values([])) else []
+        first = step_files(folder)[:1] if not _texts(goal_object, Values()) else []
         observed = mapping(self._pickle(first[0][1])).get("obs") if first else None
         goal_text, images = read_goal(goal_object, mapping(observed), warnings)
         if goal_text or any(image.problem is None for image in images):
@@ -492,7 +494,7 @@ def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Load
     experiments = find_experiments(root)
     goals = Goals(root, experiments)
     sources = number_attempts(_source(root, experiment) for experiment in experiments)
-    return read_all(sources, lambda source: _read(source, goals), want, needs)
+    return read_all(sources, lambda run: _read(run, goals), want, needs)
 
 
 def run_folders(path: Path) -> dict[TrajectoryKey, Path]:
@@ -503,27 +505,24 @@ def run_folders(path: Path) -> dict[TrajectoryKey, Path]:
     return {source.key: source.path for source in sources}
 
 
-def _source(root: DataFolder, experiment: Experiment) -> TrajectorySource:
+def _source(root: DataFolder, experiment: Experiment) -> RunSource:
     benchmark = experiment.task.partition(".")[0]
     key = TrajectoryKey(benchmark=benchmark, agent=experiment.agent, task_id=experiment.task)
-    return TrajectorySource(key, experiment.task, experiment.folder, root)
+    return RunSource(key, experiment.task, experiment.folder, root)
 
 
-def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
-    experiment = goals.experiment(source.path)
-    warnings = [*experiment.warnings]
-    values = Values(warnings)
-    summary = _summary(source, values)
-    infos = _step_files(source.path)
-    goal, images = goals.of(source.path, summary.error, warnings)
-    steps, answer = _steps(source, infos, values)
-    values.check_actions(steps)
-    return Trajectory(
-        key=source.key,
-        raw_task_id=source.raw_task_id,
-        goal=goal,
+def _read(run: RunReader, goals: Goals) -> Trajectory:
+    experiment = goals.experiment(run.path)
+    run.warnings += experiment.warnings
+    summary = _summary(run)
+    files = _step_files(run.path)
+    goal, images = goals.of(run.path, summary.error, run.warnings)
+    steps, answer = _steps(run, files)
+    run.check_actions(steps)
+    return run.trajectory(
+        goal,
+        steps,
         goal_images=images,
-        steps=steps,
         answer=answer,
         official_reward=summary.official_reward,
         terminated=summary.terminated,
@@ -533,29 +532,20 @@ def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
             "model": experiment.model,
             "seed": experiment.seed,
             "error": summary.error,
-            "warnings": [*warnings],
         },
     )
 
 
-def _step_info(source: TrajectorySource, path: Path) -> object:
-    """Read the content of a step's pickle. Raises Damaged."""
-    try:
-        return read_pickle(path, folder=source.data)
-    except BadPickle as error:
-        raise Damaged(f"{readable(path.name)}: {reason(error)}") from None
-
-
-def _summary(source: TrajectorySource, values: Values) -> ExperimentSummary:
-    path = source.path / "summary_info.json"
+def _summary(run: RunReader) -> ExperimentSummary:
+    path = run.path / "summary_info.json"
     try:
         if path.exists():
-            return read_summary(decode(source.data, path, dict[str, Any]), values)
+            return read_summary(decode(run.data, path, dict[str, Any]), run)
         problem = "is missing"
     except Damaged as error:
         problem = f"is not read ({reason(error)})"
-    values.warnings.append(f"summary_info.json {problem}: the run's reward is not known.")
-    return read_summary({}, values)
+    run.warnings.append(f"summary_info.json {problem}: the run's reward is not known.")
+    return read_summary({}, run)
 
 
 def _step_files(folder: Path) -> list[tuple[int, Path]]:
@@ -570,71 +560,61 @@ def _step_files(folder: Path) -> list[tuple[int, Path]]:
     return files
 
 
-def _steps(
-    source: TrajectorySource, files: list[tuple[int, Path]], values: Values
-) -> tuple[tuple[Step, ...], str | None]:
+def _steps(run: RunReader, files: list[tuple[int, Path]]) -> tuple[list[Step], str | None]:
     """Decode the steps, one file at a time, and the run's answer."""
     steps, messages = [], None
-    has_shots = any(source.path.glob("screenshot_step_*"))
+    has_shots = any(run.path.glob("screenshot_step_*"))
     for index, (step_number, path) in enumerate(files):
         place = f"of {readable(path.name)}"
-        info = mapping(_step_info(source, path))
+        try:
+            info = mapping(read_pickle(path, folder=run.data))
+        except BadPickle as error:
+            raise Damaged(f"{readable(path.name)}: {reason(error)}") from None
         observation = mapping(info.get("obs"))
         messages = observation.get("chat_messages") or messages
         thought = mapping(info.get("agent_info")).get("think")
-        action = values.text(info.get("action"), "action", place)
-        shot = _screenshot(
-            source, step_number, values.warnings, named=has_shots and bool(observation)
-        )
+        action = run.text(info.get("action"), "action", place)
+        # The run kept screenshots: one of a page that was seen is not missing.
+        shot = _screenshot(run, step_number, named=has_shots and bool(observation))
         steps.append(
             Step(
                 index=index,
-                observation=_observation(observation, shot, values, place),
-                reasoning=values.text(thought, "thought", place),
+                observation=_observation(run, observation, shot, place),
+                reasoning=run.text(thought, "thought", place),
                 # Newer releases of AgentLab write a missing action as the word None.
                 action=None if action == "None" else action,
             )
         )
-    answer = _answer(messages, values) or last_message_to_user(step.action for step in steps)
-    return tuple(steps), answer
+    answer = _answer(messages, run) or last_message_to_user(step.action for step in steps)
+    return steps, answer
 
 
 def _observation(
-    observation: Any, shot: ImageRef | None, values: Values, place: str
+    run: RunReader, observation: Any, shot: ImageRef | None, place: str
 ) -> Observation:
-    axtree = values.text(observation.get("axtree_txt"), "axtree_txt", place)
+    axtree = run.text(observation.get("axtree_txt"), "axtree_txt", place)
     error = observation.get("last_action_error")
     return Observation(
-        url=_url(observation, values, place),
+        url=_url(run, observation, place),
         axtree=axtree or tree_text(observation.get("axtree_object")),
         screenshot=shot,
-        page_error=values.text(error, "last_action_error", place),
+        page_error=run.text(error, "last_action_error", place),
     )
 
 
-def _url(observation: Any, values: Values, place: str) -> str | None:
+def _url(run: RunReader, observation: Any, place: str) -> str | None:
     urls = plain(observation.get("open_pages_urls"))
     active = number(observation.get("active_page_index"))
     if not isinstance(urls, list | tuple) or active is None or not 0 <= active < len(urls):
-        return values.text(observation.get("url"), "url", place)
-    return values.text(urls[int(active)], "open_pages_urls", place)
+        return run.text(observation.get("url"), "url", place)
+    return run.text(urls[int(active)], "open_pages_urls", place)
 
 
-def _screenshot(
-    source: TrajectorySource, step_number: int, warnings: list[str], *, named: bool
-) -> ImageRef | None:
-    """Refer to a step's screenshot; ``named``: the run kept screenshots, so that one of a page that
-    was seen is not missing."""
-    stem = f"screenshot_step_{step_number}"
-    names = [f"{stem}{suffix}" for suffix in (".png", ".jpg", ".jpeg")]
-    name = next((name for name in names if (source.path / name).exists()), names[0])
-    return screenshot(
-        source.path / name,
-        source.data,
-        warnings,
-        named=named,
-        is_needed=source.with_screenshots,
-    )
+def _screenshot(run: RunReader, step_number: int, *, named: bool) -> ImageRef | None:
+    shots = [
+        run.path / f"screenshot_step_{step_number}{suffix}" for suffix in (".png", ".jpg", ".jpeg")
+    ]
+    return run.screenshot(next((shot for shot in shots if shot.exists()), shots[0]), named=named)
 
 
 def _answer(messages: object, values: Values) -> str | None:

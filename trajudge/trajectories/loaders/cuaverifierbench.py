@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajudge.trajectories.hub import HubCopy, Listed
-from trajudge.trajectories.loaders._files import readable, reason
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._files import readable, reason, record_of
+from trajudge.trajectories.loaders._run import RunReader, RunSource
 from trajudge.trajectories.loaders.fara import answer_of, ending, order_of, read_turns, steps_of
 from trajudge.trajectories.model import (
     ImageRef,
@@ -155,12 +155,8 @@ def read_screenshots(file: TableFile, wanted: Sequence[bool]) -> Iterator[list[d
             batches = parquet.iter_batches(1, row_groups=[group], columns=[SCREENSHOTS])
             for is_wanted, batch in zip(flags, batches, strict=True):
                 if is_wanted:
-                    yield _pictures(batch.column(0).to_pylist()[0])
-
-
-def _pictures(value: object) -> list[dict[str, Any]]:
-    pictures = value if isinstance(value, list) else []
-    return [picture if isinstance(picture, dict) else {} for picture in pictures]
+                    pictures = batch.column(0).to_pylist()[0]
+                    yield [*map(record_of, pictures if isinstance(pictures, list) else ())]
 
 
 def _check_size(file: TableFile, parquet: ParquetFile, columns: Sequence[str]) -> None:
@@ -241,9 +237,38 @@ def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Load
 
     Raises UserError if there is no such file, or one of them is damaged.
     """
-    tables = [(file, read_rows(file, _COLUMNS)) for file in _files(path)]
+    files = run_files(path)
+    if not files:
+        raise UserError(
+            f"{path}: holds no runs of {KIND}: name the folder that  trajudge data fetch {KIND}  "
+            "wrote, or a Parquet file of its configuration trajectories"
+        )
+    return _load([(file, read_rows(file, _COLUMNS)) for file in files], want, needs)
+
+
+def _load(
+    tables: Sequence[tuple[TableFile, list[dict[str, Any]]]], want: Want, needs: Needs
+) -> Loaded:
     counts: Counter[TrajectoryKey] = Counter()
-    return _runs([(file, [*_keyed(file, rows, counts)]) for file, rows in tables], want, needs)
+    for file, rows in tables:
+        keys = []
+        for row in rows:
+            key = run_key(file.split, row["task_id"])
+            keys.append(key.model_copy(update={"attempt": counts[key]}))
+            counts[key] += 1
+        wanted = [*map(want, keys)]
+        is_shown = bool(needs.screenshots) and file.has_images
+        pictures = read_screenshots(file, wanted) if is_shown else None
+        for key, row, is_wanted in zip(keys, rows, wanted, strict=True):
+            if not is_wanted:
+                continue
+            shown = None if pictures is None else next(pictures)
+            folder = file.data or DataFolder(file.path.parent)
+            run = RunReader(RunSource(key, readable(str(row["task_id"])), file.path, folder))
+            try:
+                yield _read(run, row, shown, needs, file)
+            except ValueError as error:
+                yield Unreadable(f"{file.path}: {key}", reason(error), key)
 
 
 def run_key(split: str, task_id: object) -> TrajectoryKey:
@@ -252,73 +277,32 @@ def run_key(split: str, task_id: object) -> TrajectoryKey:
     return TrajectoryKey(benchmark=KIND, agent=AGENT, task_id=f"{split}/{name}")
 
 
-def _files(path: Path) -> list[TableFile]:
-    files = run_files(path)
-    if not files:
-        raise UserError(
-            f"{path}: holds no runs of {KIND}: name the folder that  trajudge data fetch {KIND}  "
-            "wrote, or a Parquet file of its configuration trajectories"
-        )
-    return files
-
-
-def _keyed(
-    file: TableFile, rows: Sequence[dict[str, Any]], counts: Counter[TrajectoryKey]
-) -> Iterator[tuple[TrajectoryKey, dict[str, Any]]]:
-    for row in rows:
-        key = run_key(file.split, row["task_id"])
-        counts[key] += 1
-        yield key.model_copy(update={"attempt": counts[key] - 1}), row
-
-
-def _runs(
-    tables: Sequence[tuple[TableFile, list[tuple[TrajectoryKey, dict[str, Any]]]]],
-    want: Want,
-    needs: Needs,
-) -> Loaded:
-    for file, rows in tables:
-        wanted = [want(key) for key, _ in rows]
-        is_shown = bool(needs.screenshots) and file.has_images
-        pictures = read_screenshots(file, wanted) if is_shown else None
-        for (key, row), is_wanted in zip(rows, wanted, strict=True):
-            if is_wanted:
-                shown = None if pictures is None else next(pictures)
-                yield _run(key, row, shown, needs, file)
-
-
-def _run(
-    key: TrajectoryKey,
+def _read(
+    run: RunReader,
     row: dict[str, Any],
     pictures: list[dict[str, Any]] | None,
     needs: Needs,
     file: TableFile,
-) -> Trajectory | Unreadable:
-    warnings: list[str] = []
-    values = Values(warnings)
-    log = (values.text(row["web_surfer_log"], "web_surfer_log") or "").encode("utf-8", "replace")
-    turns = read_turns(log.split(b"\n"), warnings)
-    count = values.whole(row["n_screenshots"], "n_screenshots") or 0
-    aborted = values.flag(row["is_aborted"], "is_aborted") or False
+) -> Trajectory:
+    log = (run.text(row["web_surfer_log"], "web_surfer_log") or "").encode("utf-8", "replace")
+    turns = read_turns(log.split(b"\n"), run)
+    count = run.whole(row["n_screenshots"], "n_screenshots") or 0
+    aborted = run.flag(row["is_aborted"], "is_aborted") or False
     frames: list[ImageRef | None]
     if pictures is None:
         problem = _NOT_READ if file.has_images else _NOT_FETCHED
         frames = [_lacking(number, problem) for number in range(count)]
     else:
         if len(pictures) != count:
-            warnings.append(f"{len(pictures)} screenshots, where n_screenshots is {count}.")
+            run.warnings.append(f"{len(pictures)} screenshots, where n_screenshots is {count}.")
         frames = _frames(pictures, len(turns), needs)
-    try:
-        return Trajectory(
-            key=key,
-            raw_task_id=readable(str(row["task_id"])),
-            goal=values.text(row["instruction"], "instruction") or "",
-            steps=steps_of(turns, frames, warnings),
-            answer=answer_of(row["final_answer"], values),
-            **ending(turns, aborted=aborted, warnings=warnings),
-            telemetry={"n_steps": float(len(turns)), **_seconds(row)},
-        )
-    except ValueError as error:
-        return Unreadable(f"{file.path}: {key}", reason(error), key)
+    return run.trajectory(
+        run.text(row["instruction"], "instruction") or "",
+        steps_of(turns, frames, run.warnings),
+        answer=answer_of(row["final_answer"], run),
+        **ending(turns, aborted=aborted),
+        telemetry={"n_steps": float(len(turns)), **_seconds(row)},
+    )
 
 
 def _frames(pictures: list[dict[str, Any]], actions: int, needs: Needs) -> list[ImageRef | None]:

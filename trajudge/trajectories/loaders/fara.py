@@ -22,28 +22,22 @@ import msgspec
 
 from trajudge.trajectories.loaders._files import (
     Damaged,
-    TrajectorySource,
     decode,
+    list_runs,
     name_of,
     numbers,
-    plain_name,
-    read_all,
     readable,
-    screenshot,
     text,
 )
-from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.model import (
-    ImageRef,
-    Loaded,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Want,
-    accept_all,
+from trajudge.trajectories.loaders._run import (
+    RunReader,
+    RunSource,
+    Values,
+    by_key,
+    plain_name,
+    run_loader,
 )
-from trajudge.trajectories.needs import EVERYTHING, Needs
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder
@@ -76,13 +70,17 @@ class Turn(NamedTuple):
         return self.name == TERMINATE
 
 
-def read_turns(lines: Iterable[bytes], warnings: list[str]) -> list[Turn]:
-    """Read the actions of a log in their order; lines that are no JSON object go to ``warnings``.
+def read_turns(lines: Iterable[bytes], values: Values) -> list[Turn]:
+    """Read the actions of a log in their order; lines that are no JSON object leave a warning.
 
     Events with an action count. A log without such an event tells its actions in messages.
     """
-    values = Values(warnings)
-    events = [*_events(lines, warnings)]
+    events = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            events += [python_json.decode(line, _JSON)] if line.strip() else []
+        except (ValueError, RecursionError):
+            values.warnings.append(f"Line {number} of the log is no JSON object.")
     acting = [event for event in events if event.get("action") is not None]
     if acting:
         return [
@@ -90,16 +88,6 @@ def read_turns(lines: Iterable[bytes], warnings: list[str]) -> list[Turn]:
             for event in acting
         ]
     return [turn for event in events for turn in _told(event.get("message"), values)]
-
-
-def _events(lines: Iterable[bytes], warnings: list[str]) -> Iterable[dict[str, Any]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield python_json.decode(line, _JSON)
-        except (ValueError, RecursionError):
-            warnings.append(f"Line {number} of the log is no JSON object.")
 
 
 def _told(message: object, values: Values) -> Iterable[Turn]:
@@ -150,38 +138,25 @@ _NUMBER = re.compile(r"(\d{1,9})\D*\Z")
 _FRAME = re.compile(r"screenshot_?\d{1,9}\.png")
 
 
-def frames_of(
-    source: TrajectorySource, listed: Sequence[object] | None, warnings: list[str]
-) -> list[ImageRef | None]:
+def _frames(run: RunReader, listed: Sequence[object] | None) -> list[ImageRef | None]:
     """Return the run's screenshots in the order of their numbers.
 
     A listed path is the recorder's: its last part is looked for in the run's folder, the rest
     of it is not followed. Without a list, the screenshots in the folder count.
     """
     if listed is None:
-        names = [path.name for path in source.path.iterdir() if _FRAME.fullmatch(path.name)]
+        names = [path.name for path in run.path.iterdir() if _FRAME.fullmatch(path.name)]
     else:
-        names = [*_names(listed, warnings)]
-    return [
-        screenshot(source.path / name, source.data, warnings, is_needed=source.with_screenshots)
-        for name in sorted(names, key=order_of)
-    ]
+        names = [name for each in listed if (name := plain_name(each))]
+        unusable = (readable(str(each))[:80] for each in listed if not plain_name(each))
+        run.warnings += [f"The screenshot {shown!r} has no usable name." for shown in unusable]
+    return [run.screenshot(run.path / name) for name in sorted(names, key=order_of)]
 
 
 def order_of(name: str) -> tuple[int, str]:
     """Sort by the last number in a name, ``screenshot10.png`` after ``screenshot9.png``."""
     match = _NUMBER.search(name)
     return (int(match[1]) if match else 0, name)
-
-
-def _names(listed: Sequence[object], warnings: list[str]) -> Sequence[str]:
-    names = []
-    for each in listed:
-        if name := plain_name(each):
-            names.append(name)
-        else:
-            warnings.append(f"The screenshot {readable(str(each))[:80]!r} has no usable name.")
-    return names
 
 
 def steps_of(
@@ -221,6 +196,7 @@ NO_ANSWER = "<no_answer>"
 _ANSWER = "_answer.json"
 _TASK = "task_data.json"
 _TIMES = "times.json"
+_GOALS = ("task_proposal", "task_summary")
 _DEFAULT_AGENT = "fara"
 # Task folders, folders of one agent's, and folders of those.
 _LEVELS = 2
@@ -238,33 +214,16 @@ def detect(path: Path) -> bool:
     return path.is_dir() and next(_folders(path, 1), None) is not None
 
 
-def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the runs of the task folders at the path, in the order of their keys.
-
-    Raises UserError if there is none.
-    """
-    return read_all(task_folders(path), _read, want, needs)
-
-
-def task_folders(path: Path) -> list[TrajectorySource]:
+def task_folders(path: Path) -> list[RunSource]:
     """List the task folders at the path by their keys: itself, or those at most two levels down.
 
     Raises UserError if there is none.
     """
     if not path.is_dir():
         raise UserError(f"{path} is no folder: --data {KIND}:PATH needs folders with {LOG}")
-    root = DataFolder(path)
-    try:
-        folders = list(_folders(path, _LEVELS))
-    except OSError as error:
-        raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
-    if not folders:
-        raise UserError(
-            f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs folders with {LOG} and "
-            f"*_final{_ANSWER}"
-        )
-    sources = (_source(root, folder) for folder in folders)
-    return sorted(sources, key=lambda source: source.key.order)
+    needed = f"folders with {LOG} and *_final{_ANSWER}"
+    root, folders = DataFolder(path), list_runs(path, KIND, needed, _folders(path, _LEVELS))
+    return by_key(_source(root, folder) for folder in folders)
 
 
 def _folders(path: Path, levels: int) -> Iterator[Path]:
@@ -276,35 +235,35 @@ def _folders(path: Path, levels: int) -> Iterator[Path]:
                 yield from _folders(child, levels - 1)
 
 
-def _source(root: DataFolder, folder: Path) -> TrajectorySource:
+def _source(root: DataFolder, folder: Path) -> RunSource:
     name = name_of(folder)
     agent = name_of(folder.resolve().parent) or _DEFAULT_AGENT
-    key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=name)
-    return TrajectorySource(key, name, folder, root)
+    return RunSource(TrajectoryKey(benchmark=KIND, agent=agent, task_id=name), name, folder, root)
 
 
-def _read(source: TrajectorySource) -> Trajectory:
-    folder, root = source.path, source.data
-    warnings: list[str] = []
-    values = Values(warnings)
-    answers = sorted(folder.glob(f"*{_ANSWER}"))
+def _read(run: RunReader) -> Trajectory:
+    answers = sorted(run.path.glob(f"*{_ANSWER}"))
     if len(answers) != 1:
         raise Damaged(f"holds {len(answers)} files *{_ANSWER}, where exactly one is expected")
-    answer = decode(root, answers[0], _Answer)
-    goal = _goal(root, folder, values)
-    aborted = values.flag(answer.is_aborted, "is_aborted") or False
-    seconds = _seconds(root, folder, values)
-    turns = read_turns(_lines(folder / LOG, root, warnings), warnings)
-    frames = frames_of(source, answer.screenshots, warnings)
-    return Trajectory(
-        key=source.key,
-        raw_task_id=source.raw_task_id,
-        goal=goal,
-        steps=steps_of(turns, frames, warnings),
-        answer=answer_of(answer.final_answer, values),
-        **ending(turns, aborted=aborted, warnings=warnings),
-        telemetry=_telemetry(turns, answer, seconds),
+    answer = decode(run.data, answers[0], _Answer)
+    # No verifier has written it yet: ``--goals`` then gives it.
+    goal = run.first_text(run.optional_object(run.path / _TASK), _GOALS) or ""
+    aborted = run.flag(answer.is_aborted, "is_aborted") or False
+    times = run.optional_object(run.path / _TIMES)
+    duration = run.number(times.get("duration"), "duration")
+    turns = read_turns(_lines(run), run)
+    frames = _frames(run, answer.screenshots)
+    seconds = {} if duration is None else {"cum_agent_elapsed": duration}
+    return run.trajectory(
+        goal,
+        steps_of(turns, frames, run.warnings),
+        answer=answer_of(answer.final_answer, run),
+        **ending(turns, aborted=aborted),
+        telemetry={"n_steps": float(len(turns)), **seconds, **_tokens(answer)},
     )
+
+
+load = run_loader(task_folders, _read)
 
 
 def answer_of(value: object, values: Values) -> str | None:
@@ -313,54 +272,33 @@ def answer_of(value: object, values: Values) -> str | None:
     return None if answer == NO_ANSWER else answer
 
 
-def ending(turns: list[Turn], *, aborted: bool, warnings: list[str]) -> dict[str, Any]:
+def ending(turns: list[Turn], *, aborted: bool) -> dict[str, Any]:
     """Return how the run ended, as a trajectory's fields: a run over its budget is ``truncated``,
     one that broke off has ``metadata["aborted"]``."""
     terminated = bool(turns) and turns[-1].is_last
     return {
         "terminated": terminated,
         "truncated": not terminated and not aborted,
-        "metadata": {"aborted": aborted, "warnings": [*warnings]},
+        "metadata": {"aborted": aborted},
     }
 
 
-def _goal(root: DataFolder, folder: Path, values: Values) -> str:
-    """Return the goal, "" where no verifier has written it yet: ``--goals`` then gives it."""
-    task = _optional(root, folder / _TASK, values)
-    goals = (values.text(task.get(name), name) for name in ("task_proposal", "task_summary"))
-    return next(filter(None, goals), "")
-
-
-def _optional(root: DataFolder, path: Path, values: Values) -> dict[str, Any]:
-    """Read a file that a run need not have; one that cannot be read is a warning."""
+def _lines(run: RunReader) -> Iterator[bytes]:
     try:
-        return decode(root, path, dict[str, Any]) if path.is_file() else {}
-    except Damaged as error:
-        values.warnings.append(f"{path.name} is not read: {error}.")
-        return {}
-
-
-def _lines(path: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]:
-    try:
-        for line in read_lines(path, folder=root):
+        for line in read_lines(run.path / LOG, folder=run.data):
             if line.problem:
-                warnings.append(f"Line {line.number} of the log: {line.problem}.")
+                run.warnings.append(f"Line {line.number} of the log: {line.problem}.")
             else:
                 yield line.data
     except UserError as error:
         raise Damaged(str(error)) from None
 
 
-def _seconds(root: DataFolder, folder: Path, values: Values) -> dict[str, float]:
-    duration = values.number(_optional(root, folder / _TIMES, values).get("duration"), "duration")
-    return {} if duration is None else {"cum_agent_elapsed": duration}
-
-
-def _telemetry(turns: list[Turn], answer: _Answer, seconds: dict[str, float]) -> dict[str, float]:
-    """Return steps, seconds and tokens, the tokens added up over the agent's components."""
+def _tokens(answer: _Answer) -> dict[str, float]:
+    """Add up the tokens of the agent's components."""
     usage = answer.token_usage if isinstance(answer.token_usage, dict) else {}
     parts = [part for part in usage.values() if isinstance(part, dict)]
-    tokens = {
+    return {
         name: sum(numbers({name: part.get(kind)}).get(name, 0.0) for part in parts)
         for name, kind in (
             ("cum_input_tokens", "prompt_tokens"),
@@ -368,4 +306,3 @@ def _telemetry(turns: list[Turn], answer: _Answer, seconds: dict[str, float]) ->
         )
         if any(kind in part for part in parts)
     }
-    return {"n_steps": float(len(turns)), **seconds, **tokens}

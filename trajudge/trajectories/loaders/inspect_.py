@@ -34,7 +34,7 @@ from trajudge.trajectories.loaders._files import (
     reason,
     text,
 )
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._run import Values
 from trajudge.trajectories.loaders.messages import (
     course_of,
     image_opener,
@@ -183,15 +183,15 @@ _MAX_WARNINGS = 50
 
 def make_trajectory(sample: Sample, key: TrajectoryKey, needs: Needs) -> Trajectory:
     """Make the trajectory of a sample. Raises Damaged for one without messages' list."""
-    warnings: list[str] = []
-    reward = _reward(sample.value("scores"), warnings)
+    values = Values(with_pictures=bool(needs.screenshots) or needs.goal_images)
+    warnings = values.warnings
+    reward = _reward(sample.value("scores"), values)
     attached = _Attachments(sample.value("attachments"), warnings)
-    open_image = image_opener(warnings, needs)
+    open_image = image_opener(values)
     messages = attached.resolved(sample.value("messages"))
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
     question = attached.resolved(sample.value("input"))
-    values = Values(warnings)
     prompts, pictures = _asked(question, values), _pictures(question)
     goal = "\n".join([*prompts, *_choices(sample.value("choices"))])
     goal_images = tuple(open_image(source) for source in pictures)
@@ -317,27 +317,27 @@ def _completion(output: object, values: Values) -> str | None:
     return text(split_message(words)[1])
 
 
-def _reward(scores: object, warnings: list[str]) -> float | None:
+def _reward(scores: object, values: Values) -> float | None:
     """Return the value of the only score as a number in [0, 1], as inspect's ``value_to_float``
     reads it; what that takes for 0 because it is no number is None here, with a warning."""
     if scores is not None and not isinstance(scores, dict):
-        Values(warnings).refuse(scores, "field scores")
+        values.refuse(scores, "field scores")
     named = scores if isinstance(scores, dict) else {}
     if len(named) > 1:
         names = ", ".join(readable(str(name)) for name in sorted(named))
-        warnings.append(f"There are several scores ({names[:200]}): none is the reward.")
+        values.warnings.append(f"There are several scores ({names[:200]}): none is the reward.")
     if len(named) != 1:
         return None
     [score] = named.values()
     if not isinstance(score, dict):
-        Values(warnings).refuse(score, "score")
+        values.refuse(score, "score")
         return None
     value = score.get("value")
     if isinstance(value, str):
         value = _GRADES.get(value, _WORDS.get(value.casefold(), value))
-    reward = Values(warnings).number(value, "score")
+    reward = values.number(value, "score")
     if reward is not None and not 0 <= reward <= 1:
-        warnings.append("The score is no number from 0 to 1: there is no reward.")
+        values.warnings.append("The score is no number from 0 to 1: there is no reward.")
         return None
     return reward
 

@@ -21,14 +21,13 @@ from trajudge.trajectories.loaders._files import (
     Damaged,
     check_structures,
     decode,
-    inline_picture,
     name_of,
     readable,
     reason,
     record_of,
     text,
 )
-from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.loaders._run import Values
 from trajudge.trajectories.model import (
     ImageRef,
     Loaded,
@@ -201,7 +200,7 @@ class Translator:
         results: list[Message] = []
         for part in parts:
             call, result = self._sdk_part(part)
-            if results and result is None and not _is_call(call):
+            if results and result is None and record_of(call).get("type") != "tool_use":
                 yield {"role": role, "content": blocks}
                 yield {"role": "user", "content": results}
                 blocks, results = [], []
@@ -291,16 +290,19 @@ class MessageForm(NamedTuple):
     clear: bool = True
 
 
-def _is_converse_message(entry: Message) -> bool:
-    content = entry.get("content")
-    return isinstance(content, list) and any(map(_is_converse, content))
-
-
 def _is_ai_sdk_message(entry: Message) -> bool:
     parts, content = entry.get("parts"), entry.get("content")
     if isinstance(parts, list):
         return any(isinstance(part, dict) and "type" in part for part in parts)
     return isinstance(content, list) and any(map(_is_sdk_part, content))
+
+
+def _is_converse_message(entry: Message) -> bool:
+    content = entry.get("content")
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and "type" not in block and block.keys() & _CONVERSE.keys()
+        for block in content
+    )
 
 
 # The first that recognises an entry counts; one that none does is OpenAI's or Anthropic's.
@@ -380,10 +382,6 @@ def _of_langchain(role: str, fields: Message) -> Message:
     }
 
 
-def _is_converse(block: object) -> bool:
-    return isinstance(block, dict) and "type" not in block and bool(block.keys() & _CONVERSE.keys())
-
-
 def _of_converse(block: Message) -> Message | None:
     """Translate one block of Bedrock's Converse API, a union of one field each; None for one that
     says nothing."""
@@ -449,7 +447,8 @@ def _sdk_block(kind: str, part: Message) -> Message | None:
     """Return the block of a part of the AI SDK that is neither a call nor a result."""
     if kind == "reasoning":
         return {"type": "thinking", "thinking": part.get("text", part.get("reasoning"))}
-    if kind == "image" or (kind == "file" and _media(part).startswith("image/")):
+    media = str(part.get("mediaType", part.get("mimeType", "")))
+    if kind == "image" or (kind == "file" and media.startswith("image/")):
         source = part.get("image", part.get("url", part.get("data")))
         if isinstance(source, str) and "://" not in source[:20] and not source.startswith("data:"):
             source = f"data:;base64,{source}"
@@ -470,14 +469,6 @@ def _content_part(part: object) -> object:
     if isinstance(part, dict) and part.get("type") in ("media", "image-data", "file-data"):
         return {"type": "image", "image": part.get("data")}
     return part
-
-
-def _is_call(block: Message | None) -> bool:
-    return block is not None and block.get("type") == "tool_use"
-
-
-def _media(part: Message) -> str:
-    return str(part.get("mediaType", part.get("mimeType", "")))
 
 
 def _user(entry: Message) -> str:
@@ -569,28 +560,6 @@ class UserMessage(NamedTuple):
 
 
 Event = AgentTurn | CallResult | UserMessage
-
-
-def _make_call(call_id: object, name: object, arguments: object, warnings: list[str]) -> AgentCall:
-    """Make a call of its parts; ``arguments`` is an object or its JSON text. Arguments that are no
-    JSON stay as they are, with a warning. Raises Damaged for a call that names no tool."""
-    if not isinstance(name, str) or not name:
-        raise Damaged(f"a call of a tool names no tool (its name is {type(name).__name__})")
-    label = readable(name)
-    fields = arguments
-    if isinstance(arguments, str):
-        try:
-            fields = msgspec.json.decode(arguments.encode("utf-8", "replace") or b"{}")
-        except (msgspec.DecodeError, RecursionError):
-            warnings.append(f"The arguments of a call of {label} are no JSON.")
-            return AgentCall(_id(call_id), label, f"{label}({readable(arguments)})", {})
-    shown = readable(json.dumps({} if fields is None else fields, ensure_ascii=False))
-    by_name = fields if isinstance(fields, dict) else {}
-    return AgentCall(_id(call_id), label, f"{label}({shown})", by_name)
-
-
-def _id(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def read_events(
@@ -689,7 +658,11 @@ class _EventReader:
                     self._add_thought(thought)
                 self._texts += [rest] if rest else []
         elif kind in ("thinking", "reasoning"):
-            self._read_thinking(block)
+            if block.get("redacted") is True:
+                self._warn("Some of the agent's thinking is redacted.")
+                self._add_thought(block.get("summary"))
+            else:
+                self._add_thought(block.get("thinking", block.get("reasoning")))
         elif kind == "redacted_thinking":
             self._warn("Some of the agent's thinking is redacted.")
         elif kind in _CALLS:
@@ -703,13 +676,6 @@ class _EventReader:
             self._skip(kind)
         else:
             raise unknown_form([block])
-
-    def _read_thinking(self, block: Mapping[str, Any]) -> None:
-        if block.get("redacted") is True:
-            self._warn("Some of the agent's thinking is redacted.")
-            self._add_thought(block.get("summary"))
-        else:
-            self._add_thought(block.get("thinking", block.get("reasoning")))
 
     def _read_chat_call(self, call: object) -> None:
         if not isinstance(call, dict):
@@ -801,7 +767,22 @@ class _EventReader:
             self._thoughts.append(known)
 
     def _add_call(self, call_id: object, name: object, arguments: object) -> None:
-        self._calls.append(_make_call(call_id, name, arguments, self._warnings))
+        """Add a call; ``arguments`` is an object or its JSON text. Arguments that are no JSON stay
+        as they are, with a warning. Raises Damaged for a call that names no tool."""
+        if not isinstance(name, str) or not name:
+            raise Damaged(f"a call of a tool names no tool (its name is {type(name).__name__})")
+        label, fields = readable(name), arguments
+        key = call_id if isinstance(call_id, str) else ""
+        if isinstance(arguments, str):
+            try:
+                fields = msgspec.json.decode(arguments.encode("utf-8", "replace") or b"{}")
+            except (msgspec.DecodeError, RecursionError):
+                self._warnings.append(f"The arguments of a call of {label} are no JSON.")
+                written = f"{label}({readable(arguments)})"
+                self._calls.append(AgentCall(key, label, written, {}))
+                return
+        shown = readable(json.dumps({} if fields is None else fields, ensure_ascii=False))
+        self._calls.append(AgentCall(key, label, f"{label}({shown})", record_of(fields)))
 
     def _skip(self, kind: str) -> None:
         if "compaction" in kind:
@@ -1084,7 +1065,9 @@ def _exchange(value: dict[str, Any]) -> ApiExchange | None:
         return ApiExchange(fields, messages, answer, resends=True)
     if any(_entries(fields.get(name)) for name in _LISTS):
         return None  # ``conversation`` is null or the name of one
-    items, output = _input_items(outer.get("input")), _entries(inner.get("output"))
+    items, output = _entries(outer.get("input")), _entries(inner.get("output"))
+    if isinstance(words := outer.get("input"), str):
+        items = [{"role": "user", "content": words}]
     output = output if any(map(is_entry, output)) else []
     return ApiExchange(fields, items, output, resends=False) if items or output else None
 
@@ -1200,10 +1183,6 @@ def _opening(messages: Sequence[object]) -> object:
     blocks = content if isinstance(content, list) else [content]
     texts = (block.get("text") if isinstance(block, dict) else block for block in blocks)
     return next((text for text in texts if text), None)
-
-
-def _input_items(value: object) -> list[object]:
-    return [{"role": "user", "content": value}] if isinstance(value, str) else _entries(value)
 
 
 def _entries(value: object) -> list[object]:
@@ -1421,11 +1400,11 @@ def _load(files: list[Path], root: DataFolder, want: Want, needs: Needs) -> Load
         if isinstance(record, Unreadable):
             yield record
             continue
-        key, values = None, Values([])
+        key, values = None, Values(with_pictures=bool(needs.screenshots) or needs.goal_images)
         try:
             key = _key(record, attempts, values)
             if want(key):
-                yield _trajectory(record, key, needs, values)
+                yield _trajectory(record, key, values)
         except (ValueError, OSError, RecursionError) as error:
             yield Unreadable(record.place, reason(error), key)
 
@@ -1440,9 +1419,10 @@ def _records(files: list[Path], root: DataFolder) -> Iterator[LogRecord | Unread
 
 def _key(record: LogRecord, attempts: Counter[TrajectoryKey], values: Values) -> TrajectoryKey:
     fields = record.fields
+    agents = (values.name(fields.get(name), name) for name in _MESSAGES_AGENTS)
     names = (
         values.name(fields.get("benchmark"), "benchmark") or KIND,
-        _first_of(fields, _MESSAGES_AGENTS, values) or record.agent,
+        next(filter(None, agents), None) or record.agent,
         _task_id(fields, values) or record.task_id,
     )
     if max(map(len, names)) > _MAX_ID:
@@ -1465,30 +1445,24 @@ def _task_id(fields: Mapping[str, Any], values: Values) -> str | None:
     return None if task_id is None or task_id.startswith(_RESPONSES) else task_id
 
 
-def _first_of(fields: Mapping[str, Any], names: tuple[str, ...], values: Values) -> str | None:
-    read = (values.name(fields.get(name), name) for name in names)
-    return next(filter(None, read), None)
-
-
-def _trajectory(record: LogRecord, key: TrajectoryKey, needs: Needs, values: Values) -> Trajectory:
+def _trajectory(record: LogRecord, key: TrajectoryKey, values: Values) -> Trajectory:
     fields, warnings = record.fields, values.warnings
     reward = _reward(fields, values)
     entries = find_entries(fields)
-    events = read_events(entries, image_opener(warnings, needs), warnings)
+    events = read_events(entries, image_opener(values), warnings)
     if not any(isinstance(event, AgentTurn) for event in events):
         met = form_of(entries or listed_entries(fields))
         raise Damaged(f"holds no turn of an agent, but {met}; read are {KNOWN}")
     opening = next(
         (event.texts for event in events if isinstance(event, UserMessage) and event.texts), ()
     )
-    goals = (values.text(fields.get(name), name) for name in _GOALS)
-    stated = next(filter(None, goals), None)
+    stated = values.first_text(fields, _GOALS)
     goal = stated or "\n".join(opening)
     repeated = (stated,) if stated else (goal, *opening)
     course = course_of(events, repeated, warnings)
     return Trajectory(
         key=key,
-        raw_task_id=_task_id(fields, Values([])) or record.task_id,
+        raw_task_id=_task_id(fields, Values()) or record.task_id,
         goal=goal,
         steps=course.steps,
         answer=course.answer,
@@ -1510,21 +1484,19 @@ def _reward(fields: Mapping[str, Any], values: Values) -> float | None:
     return next(iter(stated.values()), None)
 
 
-def image_opener(warnings: list[str], needs: Needs) -> ImageOpener:
-    """Open the pictures of one conversation, which are counted from 1; those that are not needed
-    are not decoded."""
+def image_opener(values: Values) -> ImageOpener:
+    """Open the pictures of one conversation, which are counted from 1."""
     count = 0
-    is_needed = bool(needs.screenshots) or needs.goal_images
 
     def open_image(source: str) -> ImageRef:
         nonlocal count
         count += 1
         if source.lower().startswith("data:"):
-            ref = inline_picture(source, f"number {count}", warnings, is_needed=is_needed)
+            ref = values.inline_picture(source, f"number {count}")
         else:
             where = repr(readable(source)[:80]) if source else "nothing"
             problem = f"number {count} is given as {where}, which is not fetched"
-            warnings.append(f"The picture {problem}.")
+            values.warnings.append(f"The picture {problem}.")
             ref = ImageRef(problem=f"the picture {problem}")
         return ref or ImageRef(problem=f"the picture number {count} is empty")
 

@@ -15,7 +15,7 @@ screenshot, which shows the page right before its action, the page's address (of
 destination) and the thought behind the action; the last one is ``TASK_COMPLETE -> ANSWER: ...``.
 What the schema requires is checked, for it keeps an action from being paired with another step's
 screenshot or thought: a result that breaks a rule is unreadable. Unknown fields cost a warning.
-Source: ``data/schema_v2`` of the benchmark's repository.
+RunSource: ``data/schema_v2`` of the benchmark's repository.
 """
 
 from __future__ import annotations
@@ -36,31 +36,16 @@ from pydantic import (
     model_validator,
 )
 
-from trajudge.trajectories.loaders._files import (
-    Damaged,
+from trajudge.trajectories.loaders._files import Damaged, decode, name_of, text
+from trajudge.trajectories.loaders._run import (
     RunFolders,
-    TrajectorySource,
-    decode,
-    inline_picture,
-    name_of,
-    named_picture,
+    RunReader,
+    RunSource,
+    Values,
     number_attempts,
-    read_all,
-    screenshot,
-    text,
+    run_loader,
 )
-from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.model import (
-    ImageRef,
-    Loaded,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Want,
-    accept_all,
-)
-from trajudge.trajectories.needs import EVERYTHING, Needs
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.files import DataFolder
 
 SCHEMA = "online-mind2web-v2"
@@ -159,18 +144,15 @@ def _checked(result: object) -> _ResultV2:
     raise Damaged(f"{place} is {shown}: {kind.model_fields[names[-1]].description}")
 
 
-def _screenshot(
-    name: str, index: int, source: TrajectorySource, warnings: list[str]
-) -> ImageRef | None:
+def _screenshot(run: RunReader, name: str, index: int) -> ImageRef | None:
     """Refer to a file in the folder ``trajectory``; results that were never unpacked have the
     picture inline, or an address, which is not fetched."""
     if name.startswith("data:"):
-        return inline_picture(name, f"of step {index}", warnings, is_needed=source.with_screenshots)
+        return run.inline_picture(name, f"of step {index}")
     if name.startswith(_IN_TRANSIT):
-        warnings.append(f"The screenshot of step {index} is an address, which is not fetched.")
+        run.warnings.append(f"The screenshot of step {index} is an address, which is not fetched.")
         return ImageRef(problem=f"the screenshot of step {index} is an address, not a file")
-    folders = [source.path / "trajectory"]
-    return named_picture(name, folders, source.data, warnings, is_needed=source.with_screenshots)
+    return run.named_picture(name, run.path / "trajectory")
 
 
 def _unknown(record: _Schema, place: str) -> Iterator[str]:
@@ -214,90 +196,82 @@ FOLDERS = RunFolders(KIND, f"folders with {_RESULT} and trajectory/", _is_task, 
 detect = FOLDERS.detected
 
 
-def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the task folder, or every one directly inside, in the order of their keys.
-
-    Raises UserError if there is none.
-    """
+def _sources(path: Path) -> list[RunSource]:
     root, folders = DataFolder(path), FOLDERS.of(path)
-    return read_all(
-        number_attempts(_source(root, folder) for folder in folders), _read, want, needs
-    )
+    return number_attempts(_source(root, folder) for folder in folders)
 
 
-def _source(root: DataFolder, folder: Path) -> TrajectorySource:
+def _source(root: DataFolder, folder: Path) -> RunSource:
     """Make the source with the key by ``result.json``, or by the folder's name where that cannot be
     read."""
     try:
         stated = decode(root, folder / _RESULT, _Id).task_id
-        raw = Values([]).name(stated, "task_id") or name_of(folder)
+        raw = Values().name(stated, "task_id") or name_of(folder)
     except Damaged:
         raw = name_of(folder)
     suffixed = _SUFFIXED.fullmatch(raw)
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=suffixed[1] if suffixed else raw)
-    return TrajectorySource(key, raw, folder, root)
+    return RunSource(key, raw, folder, root)
 
 
-def _read(source: TrajectorySource) -> Trajectory:
-    version = decode(source.data, source.path / _RESULT, _Version).schema_version
-    if not (source.path / "trajectory").is_dir():
+def _read(run: RunReader) -> Trajectory:
+    version = decode(run.data, run.path / _RESULT, _Version).schema_version
+    if not (run.path / "trajectory").is_dir():
         raise Damaged("the folder trajectory/, with the screenshots, is missing")
     if version is not None:
-        return _read_v2(source, version)
-    result = decode(source.data, source.path / _RESULT, _Result)
-    warnings: list[str] = []
-    values = Values(warnings)
-    goal = values.text(result.task, "task")
+        return _read_v2(run, version)
+    result = decode(run.data, run.path / _RESULT, _Result)
+    goal = run.text(result.task, "task")
     if goal is None:
         raise Damaged(f"{_RESULT} has no task")
-    values.name(result.task_id, "task_id")
-    if len(result.action_history) != len(result.thoughts):
-        warnings.append(
-            f"{len(result.action_history)} actions but {len(result.thoughts)} thoughts."
-        )
-    pairs = [*zip_longest(result.action_history, result.thoughts)]
-    images = _screenshots(source, len(pairs), warnings)
+    run.name(result.task_id, "task_id")
+    actions, thoughts = result.action_history, result.thoughts
+    if len(actions) != len(thoughts):
+        run.warnings.append(f"{len(actions)} actions but {len(thoughts)} thoughts.")
+    pairs = [*zip_longest(actions, thoughts)]
+    images = _screenshots(run, len(pairs))
     if images and max(images) == len(pairs):
         pairs.append((None, None))
-    steps = tuple(
+    steps = [
         Step(
             index=index,
             observation=Observation(screenshot=images.get(index)),
-            action=values.text(action, "action", f"of step {index}"),
-            reasoning=values.text(thought, "thought", f"of step {index}"),
+            action=run.text(action, "action", f"of step {index}"),
+            reasoning=run.text(thought, "thought", f"of step {index}"),
         )
         for index, (action, thought) in enumerate(pairs)
-    )
-    answer = values.text(result.final_result_response, "final_result_response")
-    status = values.text(result.result_status, "result_status")
-    return Trajectory(
-        key=source.key,
-        raw_task_id=source.raw_task_id,
-        goal=goal,
-        steps=steps,
+    ]
+    answer = run.text(result.final_result_response, "final_result_response")
+    status = run.text(result.result_status, "result_status")
+    return run.trajectory(
+        goal,
+        steps,
         answer=answer,
-        telemetry={"n_steps": float(len(result.action_history))},
-        metadata={"result_status": status, "warnings": [*warnings]},
+        telemetry={"n_steps": float(len(actions))},
+        metadata={"result_status": status},
     )
 
 
-def _read_v2(source: TrajectorySource, version: object) -> Trajectory:
+load = run_loader(_sources, _read)
+
+
+def _read_v2(run: RunReader, version: object) -> Trajectory:
     if version != SCHEMA:
         raise Damaged(
             f"{_RESULT}: schema_version is {version!r}: this trajudge reads {SCHEMA}, and results "
             "of version 1, which have no schema_version"
         )
-    content = decode(source.data, source.path / _RESULT, dict[str, Any])
+    content = decode(run.data, run.path / _RESULT, dict[str, Any])
     try:
         result = _checked(content)
     except Damaged as error:
         raise Damaged(f"{_RESULT}: {error}") from None
-    warnings = [*_unknown(result, "")]
+    run.warnings += _unknown(result, "")
     steps = []
     for index, entry in enumerate(result.action_history):
-        warnings.extend(_unknown(entry, f"action_history[{index}]."))
-        shown = _screenshot(entry.screenshot, index, source, warnings)
+        run.warnings += _unknown(entry, f"action_history[{index}].")
+        shown = _screenshot(run, entry.screenshot, index)
         steps.append(
             Step(
                 index=index,
@@ -307,38 +281,28 @@ def _read_v2(source: TrajectorySource, version: object) -> Trajectory:
             )
         )
     failed = sum(entry.status == "FAILED" for entry in result.action_history)
-    return Trajectory(
-        key=source.key,
-        raw_task_id=source.raw_task_id,
-        goal=text(result.task) or "",
-        steps=tuple(steps),
+    return run.trajectory(
+        text(result.task) or "",
+        steps,
         answer=text(result.agent_final_answer),
         terminated=True,
         telemetry={"n_steps": float(len(steps)), "n_err": float(failed)},
-        metadata={"warnings": [*warnings]},
     )
 
 
-def _screenshots(
-    source: TrajectorySource, last: int, warnings: list[str]
-) -> dict[int, ImageRef | None]:
-    """Find the screenshots by number, without those beyond ``last``; problems go to
-    ``warnings``."""
+def _screenshots(run: RunReader, last: int) -> dict[int, ImageRef | None]:
+    """Find the screenshots by number, without those beyond ``last``."""
     files = {
         int(match[1]): path
-        for path in (source.path / "trajectory").iterdir()
+        for path in (run.path / "trajectory").iterdir()
         if (match := _SCREENSHOT.fullmatch(path.name))
     }
     screenshots: dict[int, ImageRef | None] = {}
     for number, path in sorted(files.items()):
         if number <= last:
-            screenshots[number] = screenshot(
-                path, source.data, warnings, is_needed=source.with_screenshots
-            )
+            screenshots[number] = run.screenshot(path)
         else:
-            warnings.append(f"The screenshot {path.name} belongs to no action.")
-    missing = [
-        number for number in range(1, max(screenshots, default=0)) if number not in screenshots
-    ]
-    warnings.extend(f"There is no screenshot of number {number}." for number in missing)
+            run.warnings.append(f"The screenshot {path.name} belongs to no action.")
+    missing = [n for n in range(1, max(screenshots, default=0)) if n not in screenshots]
+    run.warnings += [f"There is no screenshot of number {number}." for number in missing]
     return screenshots

@@ -33,24 +33,19 @@ from trajudge.trajectories.loaders._files import (
     Damaged,
     check_structures,
     items_of,
-    named_picture,
     parse_object,
     read_object,
     readable,
     record_of,
 )
-from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.model import (
-    ImageRef,
-    Loaded,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Want,
-    accept_all,
+from trajudge.trajectories.loaders._run import (
+    RunReader,
+    RunSource,
+    Values,
+    number_attempts,
+    run_loader,
 )
-from trajudge.trajectories.needs import EVERYTHING, Needs
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, NotUtf8, UnsafeFile, text_of
 from trajudge.util.jsonl import read_lines
@@ -257,38 +252,38 @@ class LoggedRun:
         self._number, self.response = number, response
 
 
-def read_run(file: Path, root: DataFolder, warnings: list[str]) -> LoggedRun:
-    """Read the last run of a file. Raises Damaged for one without any line."""
-    run, runs, values = LoggedRun(), 1, Values(warnings)
-    for record in _records(file, root, warnings):
-        number = Values([]).whole(record.get("step_num"), "step_num")
+def _read_log(run: RunReader) -> LoggedRun:
+    """Read the last run of the log. Raises Damaged for one without any line."""
+    log, runs = LoggedRun(), 1
+    for record in _records(run):
+        number = Values().whole(record.get("step_num"), "step_num")
         number = number if number is not None and 0 <= number < 10**9 else None
-        begins = _INITIAL in record and bool(run.lines)
+        begins = _INITIAL in record and bool(log.lines)
         if number is not None:
-            begins = run.is_over(number, record.get("response"))
+            begins = log.is_over(number, record.get("response"))
         if begins:
-            run, runs = LoggedRun(), runs + 1
-        _take(run, record, number, values)
-        if len(run.lines) > MAX_STEPS:
+            log, runs = LoggedRun(), runs + 1
+        _take(log, record, number, run)
+        if len(log.lines) > MAX_STEPS:
             raise Damaged(f"it has more than {MAX_STEPS:,} steps")
     if runs > 1:
-        warnings.append(f"{file.name} holds {runs} runs, one after the other: the last one counts.")
-    return run
+        run.warnings.append(f"{LOG} holds {runs} runs, one after the other: the last one counts.")
+    return log
 
 
-def _take(run: LoggedRun, record: dict[str, Any], number: int | None, values: Values) -> None:
-    run.instruction = values.text(record.get("instruction"), "instruction") or run.instruction
+def _take(log: LoggedRun, record: dict[str, Any], number: int | None, values: Values) -> None:
+    log.instruction = values.text(record.get("instruction"), "instruction") or log.instruction
     if number == 0 and _is_initial(record):
-        run.initial = _name(record, _AFTER) or _name(record, _BEFORE)
+        log.initial = _name(record, _AFTER) or _name(record, _BEFORE)
     elif number is not None:
-        run.add(record, number, values)
+        log.add(record, number, values)
     else:
         if "step_num" in record:
             values.refuse(record["step_num"], "step_num")
-        run.initial = _name(record, _INITIAL) or run.initial
-        run.mode = values.text(record.get("mode"), "mode") or run.mode
+        log.initial = _name(record, _INITIAL) or log.initial
+        log.mode = values.text(record.get("mode"), "mode") or log.mode
         for name in ("Error", "error"):
-            run.error = values.text(record.get(name), name) or run.error
+            log.error = values.text(record.get(name), name) or log.error
 
 
 def _is_initial(record: dict[str, Any]) -> bool:
@@ -310,22 +305,22 @@ def _name(record: dict[str, Any], field_name: str) -> str | None:
     return recorded if isinstance(recorded, str) and recorded.strip() else None
 
 
-def _records(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the lines; others go to ``warnings``. Raises Damaged for no line."""
+def _records(run: RunReader) -> Iterator[dict[str, Any]]:
+    """Yield the objects of the log's lines; others leave a warning. Raises Damaged for no line."""
     empty = True
     try:
-        for line in read_lines(file, folder=root):
+        for line in read_lines(run.path / LOG, folder=run.data):
             empty = False
             record = None if line.problem else _parsed(line.data)
             if record is None:
                 why = line.problem or "it is no JSON object"
-                warnings.append(f"Line {line.number} of {file.name} is left out: {why}.")
+                run.warnings.append(f"Line {line.number} of {LOG} is left out: {why}.")
             else:
                 yield record
     except UserError as error:
         raise Damaged(str(error)) from None
     if empty:
-        raise Damaged(f"{file.name} is empty")
+        raise Damaged(f"{LOG} is empty")
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -348,15 +343,10 @@ def detect(path: Path) -> bool:
     return any(_has_mark(files.head(log)) for log in islice(logs, files.MAX_FILES))
 
 
-def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the run of the log, or of every one in the folder, in the order of their keys.
-
-    Raises UserError if there is none.
-    """
+def _sources(path: Path) -> list[RunSource]:
     root = DataFolder(path if path.is_dir() else path.parent)
     logs = files.find_logs(path, KIND, LOG, _LEVELS, f"folders with {LOG}")
-    sources = files.number_attempts(_source(root, log.parent) for log in logs)
-    return files.read_all(sources, _read, want, needs)
+    return number_attempts(_source(root, log.parent) for log in logs)
 
 
 def _has_mark(head: bytes) -> bool:
@@ -364,14 +354,14 @@ def _has_mark(head: bytes) -> bool:
     return begins and any(all(name in head for name in names) for names in _MARKS)
 
 
-def _source(root: DataFolder, folder: Path) -> files.TrajectorySource:
+def _source(root: DataFolder, folder: Path) -> RunSource:
     example = files.name_of(folder)
     # Other projects number their examples, in each domain from 0.
     task_id = (
         example if _is_uuid(example) else f"{files.name_of(folder.resolve().parent)}.{example}"
     )
     key = TrajectoryKey(benchmark=KIND, agent=_agent(folder.resolve()), task_id=task_id)
-    return files.TrajectorySource(key, example, folder, root)
+    return RunSource(key, example, folder, root)
 
 
 def _is_uuid(name: str) -> bool:
@@ -390,111 +380,91 @@ def _agent(folder: Path) -> str:
     return next((name for name in above if name not in _SETTINGS | _DOMAINS), KIND)
 
 
-def _read(source: files.TrajectorySource) -> Trajectory:
-    warnings: list[str] = []
-    run = read_run(source.path / LOG, source.data, warnings)
-    if not run.lines:
-        why = run.error or (f"mode {run.mode}" if run.mode else "no line is an action")
+def _read(run: RunReader) -> Trajectory:
+    log = _read_log(run)
+    if not log.lines:
+        why = log.error or (f"mode {log.mode}" if log.mode else "no line is an action")
         raise Damaged(f"{LOG} holds no step ({why})")
-    steps = _steps(source, run, warnings)
-    actions = [line.action for line in run.lines if line.action]
-    terminated = any(line.done for line in run.lines) or any(action.ends for action in actions)
+    steps = _steps(run, log)
+    actions = [line.action for line in log.lines if line.action]
+    terminated = any(line.done for line in log.lines) or any(action.ends for action in actions)
     answers = [action.answer for action in actions if action.answer]
-    return Trajectory(
-        key=source.key,
-        raw_task_id=source.raw_task_id,
-        goal=run.instruction or _example_goal(source, warnings) or "",
-        steps=steps,
+    return run.trajectory(
+        log.instruction or _example_goal(run) or "",
+        steps,
         answer=readable(answers[-1]) if answers else None,
-        official_reward=_reward(source, warnings),
+        official_reward=_reward(run),
         terminated=terminated,
         truncated=not terminated,
-        telemetry=_telemetry(run),
+        telemetry=_telemetry(log),
         metadata={
-            "domain": files.name_of(source.path.resolve().parent),
+            "domain": files.name_of(run.path.resolve().parent),
             "infeasible": any(action.name == "FAIL" for action in actions),
-            "error": run.error,
-            "warnings": [*warnings],
+            "error": log.error,
         },
     )
 
 
-def _steps(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) -> tuple[Step, ...]:
+load = run_loader(_sources, _read)
+
+
+def _steps(run: RunReader, log: LoggedRun) -> list[Step]:
     """Put what each line's action was seen on before it; the last observation on a last step."""
-    after = _initial(source, run, warnings)
+    after = _initial(run, log)
     steps = []
-    for index, line in enumerate(run.lines):
-        before = _picture(source, line.before, warnings)
+    for index, line in enumerate(log.lines):
+        before = run.named_picture(line.before, run.path)
         seen = after if before is None else after.model_copy(update={"screenshot": before})
         action = line.action.text if line.action else None
         steps.append(Step(index=index, observation=seen, reasoning=line.reasoning, action=action))
-        after = _observed(source, line, warnings)
-    if after.screenshot is None and (final := _found(source, "step_*_final.png")):
-        image = _shot(source, final, warnings)
-        after = after.model_copy(update={"screenshot": image})
+        after = _observed(run, line)
+    if after.screenshot is None and (final := _first(run, "step_*_final.png")):
+        after = after.model_copy(update={"screenshot": run.screenshot(final)})
     if after != Observation():
         steps.append(Step(index=len(steps), observation=after))
-    return tuple(steps)
+    return steps
 
 
-def _initial(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) -> Observation:
-    image = _picture(source, run.initial, warnings)
-    counts_from_0 = run.lines[0].number == 0
-    if image is None and not counts_from_0 and (shots := _found(source, "step_0_*.png")):
-        image = _shot(source, shots, warnings)
-    if image is None and run.lines[0].before is None:
-        warnings.append("The state before the first action was not kept: its step shows nothing.")
+def _initial(run: RunReader, log: LoggedRun) -> Observation:
+    image = run.named_picture(log.initial, run.path)
+    counts_from_0 = log.lines[0].number == 0
+    if image is None and not counts_from_0 and (shot := _first(run, "step_0_*.png")):
+        image = run.screenshot(shot)
+    if image is None and log.lines[0].before is None:
+        run.warnings.append(
+            "The state before the first action was not kept: its step shows nothing."
+        )
     return Observation(screenshot=image)
 
 
-def _observed(source: files.TrajectorySource, line: ActionLine, warnings: list[str]) -> Observation:
-    """Return what was recorded after the line's action."""
-    recorded = line.after
+def _observed(run: RunReader, line: ActionLine) -> Observation:
+    """Return what was recorded after the line's action: a picture and an accessibility tree."""
+    recorded, tree = line.after, None
     if recorded is None and line.before is None and line.stem:
-        beside = f"{line.stem}.png"
-        recorded = beside if source.data.has_file(source.path / beside) else None
-    return Observation(
-        screenshot=_picture(source, recorded, warnings), axtree=_tree(source, line, warnings)
-    )
+        shot = f"{line.stem}.png"
+        recorded = shot if run.data.has_file(run.path / shot) else None
+    screenshot = run.named_picture(recorded, run.path)
+    if line.stem and re.fullmatch(r"[\w@.-]+", line.stem):
+        tree = run.tree(run.path / f"{line.stem}_a11y.xml")
+    return Observation(screenshot=screenshot, axtree=tree)
 
 
-def _picture(
-    source: files.TrajectorySource, recorded: str | None, warnings: list[str]
-) -> ImageRef | None:
-    return named_picture(
-        recorded, [source.path], source.data, warnings, is_needed=source.with_screenshots
-    )
+def _first(run: RunReader, pattern: str) -> Path | None:
+    return min(run.path.glob(pattern), default=None)
 
 
-def _shot(source: files.TrajectorySource, path: Path, warnings: list[str]) -> ImageRef | None:
-    return files.screenshot(path, source.data, warnings, is_needed=source.with_screenshots)
-
-
-def _found(source: files.TrajectorySource, pattern: str) -> Path | None:
-    return min(source.path.glob(pattern), default=None)
-
-
-def _tree(source: files.TrajectorySource, line: ActionLine, warnings: list[str]) -> str | None:
-    """Read the accessibility tree beside the line's picture, if one was kept."""
-    if line.stem is None or not re.fullmatch(r"[\w@.-]+", line.stem):
-        return None
-    return files.tree_beside(source.path / f"{line.stem}_a11y.xml", source.data, warnings)
-
-
-def _example_goal(source: files.TrajectorySource, warnings: list[str]) -> str | None:
+def _example_goal(run: RunReader) -> str | None:
     """Return the instruction of the example file inside or beside the root."""
-    folder = source.path.resolve()
-    for file in _example_files(folder):
+    for file in _example_files(run.path.resolve()):
         # The example files are the user's own checkout, though it may lie beside the results.
         home = DataFolder(file.parents[2])
         if not home.has_file(file):
             continue
         try:
             example = read_object(home, file, max_bytes=_MAX_EXAMPLE_BYTES)
-            words = example.get("instruction")
-            return Values(warnings).text(words, "instruction", "of the example file")
+            return run.text(example.get("instruction"), "instruction", "of the example file")
         except ValueError as error:
-            warnings.append(f"The example file is not read: {files.reason(error)}.")
+            run.warnings.append(f"The example file is not read: {files.reason(error)}.")
     return None
 
 
@@ -503,29 +473,29 @@ def _example_files(folder: Path) -> Iterator[Path]:
     yield from (parent / _EXAMPLES / name for parent in folder.parents[:_LEVELS])
 
 
-def _reward(source: files.TrajectorySource, warnings: list[str]) -> float | None:
+def _reward(run: RunReader) -> float | None:
     """Read ``result.txt``; None where there is none, or no number of at least 0."""
-    file = source.path / "result.txt"
+    file = run.path / "result.txt"
     try:
-        content = text_of(source.data.read(file, _MAX_RESULT_BYTES), file)
+        content = text_of(run.data.read(file, _MAX_RESULT_BYTES), file)
     except FileNotFoundError:
         return None
     except (OSError, UnsafeFile, NotUtf8) as error:
-        warnings.append(f"The reward is not known: {files.reason(error)}.")
+        run.warnings.append(f"The reward is not known: {files.reason(error)}.")
         return None
-    reward = Values([]).number(content, "reward")
+    reward = Values().number(content, "reward")
     if reward is not None and reward >= 0:
         return reward
-    warnings.append("The reward is not known: result.txt holds no number of at least 0.")
+    run.warnings.append("The reward is not known: result.txt holds no number of at least 0.")
     return None
 
 
-def _telemetry(run: LoggedRun) -> dict[str, float]:
-    times = [when for line in run.lines if (when := _time(line.timestamp))]
+def _telemetry(log: LoggedRun) -> dict[str, float]:
+    times = [when for line in log.lines if (when := _time(line.timestamp))]
     elapsed = (times[-1] - times[0]).total_seconds() if len(times) > 1 else None
-    tokens = sum(line.input_tokens for line in run.lines)
+    tokens = sum(line.input_tokens for line in log.lines)
     return (
-        {"n_steps": float(len(run.lines)), "n_err": float(run.error is not None)}
+        {"n_steps": float(len(log.lines)), "n_err": float(log.error is not None)}
         | ({"elapsed": elapsed} if elapsed is not None and elapsed >= 0 else {})
         | ({"input_tokens": tokens} if tokens else {})
     )

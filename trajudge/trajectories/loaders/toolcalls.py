@@ -11,37 +11,19 @@ The label, and the id, which names the injected fault, are never read into a tra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders._files import PlacedRun, RunFile, placed_runs, readable, reason
-from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.model import (
-    Loaded,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Unreadable,
-    Want,
-    accept_all,
-)
+from trajudge.trajectories.loaders._files import readable
+from trajudge.trajectories.loaders._run import PlacedRun, RunFile, Values
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util import jsonl as python_json
 
 KIND = "toolcalls"
 BENCHMARK = "trajectory-judge"
 LEAKS = ("trajectories.jsonl:trajectory_id", "trajectories.jsonl:label")
-FILE = RunFile(
-    KIND,
-    "trajectories.jsonl",
-    (b'"trajectory_id"', b'"steps"', b'"call"', b'"observation"'),
-    "tool calls",
-)
-detect = FILE.detected
-
 # Whose runs a file holds; other files are named after themselves.
 _AGENTS = {"trajectories": "scripted"}
 
@@ -80,58 +62,36 @@ class _Identity(msgspec.Struct):
 _IDENTITY = msgspec.json.Decoder(_Identity)
 
 
-def load(path: Path, want: Want = accept_all) -> Loaded:
-    """Yield the runs in file order. Raises UserError if there is no such file."""
-    for run in tool_call_runs(path):
-        if isinstance(run, Unreadable):
-            yield run
-        elif want(run.key):
-            try:
-                yield _trajectory(run.key, python_json.decode(run.data, _RUN))
-            except (ValueError, RecursionError) as error:
-                yield Unreadable(run.place, reason(error), run.key)
-
-
-def tool_call_runs(path: Path) -> Iterator[PlacedRun | Unreadable]:
-    """Yield every line with its run's key: the labels of a run are found by it. Raises UserError if
-    there is no such file."""
-    file = FILE.existing(path)
+def _identify(file: Path, line: bytes) -> TrajectoryKey:
+    identity = python_json.decode(line, _IDENTITY)
+    named = identity.instance_id
+    task = readable(str(identity.trajectory_id if named in (None, "") else named))
     agent = _AGENTS.get(file.stem, readable(file.stem))
-
-    def identify(line: bytes) -> TrajectoryKey:
-        identity = python_json.decode(line, _IDENTITY)
-        named = identity.instance_id
-        task = readable(str(identity.trajectory_id if named in (None, "") else named))
-        return TrajectoryKey(benchmark=BENCHMARK, agent=agent, task_id=task)
-
-    return placed_runs(path, file, identify)
+    return TrajectoryKey(benchmark=BENCHMARK, agent=agent, task_id=task)
 
 
-def _trajectory(key: TrajectoryKey, run: _Run) -> Trajectory:
-    warnings: list[str] = []
-    values = Values(warnings)
-    seen = [None, *(_shown(step.observation) for step in run.steps)]
-    steps = [
-        Step(
-            index=index,
-            observation=Observation(axtree=seen[index]),
-            reasoning=values.text(step.thought, "thought", f"of step {index}"),
-            action=_called(step.call),
-        )
-        for index, step in enumerate(run.steps)
-    ]
+def _read(placed: PlacedRun) -> Trajectory:
+    values, key = Values(), placed.key
+    run = python_json.decode(placed.data, _RUN)
+    steps, seen = [], None
+    for index, step in enumerate(run.steps):
+        reasoning = values.text(step.thought, "thought", f"of step {index}")
+        observation, action = Observation(axtree=seen), _called(step.call)
+        steps.append(Step(index=index, observation=observation, reasoning=reasoning, action=action))
+        seen = _shown(step.observation)
     if run.steps:
-        steps.append(Step(index=len(run.steps), observation=Observation(axtree=seen[-1])))
+        steps.append(Step(index=len(run.steps), observation=Observation(axtree=seen)))
     answer = values.text(run.final_answer, "final_answer")
+    goal = values.text(run.goal, "goal") or ""
     return Trajectory(
         key=key,
         raw_task_id=key.task_id,
-        goal=values.text(run.goal, "goal") or "",
+        goal=goal,
         steps=tuple(steps),
         answer=answer,
         terminated=answer is not None,
         telemetry={"n_steps": float(len(run.steps))},
-        metadata={"warnings": [*warnings]} if warnings else {},
+        metadata={"warnings": [*values.warnings]} if values.warnings else {},
     )
 
 
@@ -145,3 +105,14 @@ def _called(call: _Call | None) -> str | None:
 
 def _shown(observation: Any) -> str | None:
     return None if observation is None else readable(python_json.encode(observation).decode())
+
+
+FILE = RunFile(
+    KIND,
+    "trajectories.jsonl",
+    (b'"trajectory_id"', b'"steps"', b'"call"', b'"observation"'),
+    "tool calls",
+    _identify,
+    _read,
+)
+detect, load = FILE.detect, FILE.load

@@ -26,13 +26,15 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from trajudge.trajectories.loaders import _files as files
-from trajudge.trajectories.loaders._files import (
-    inline_picture,
+from trajudge.trajectories.loaders._files import Damaged, read_object, readable, reason, text
+from trajudge.trajectories.loaders._run import (
+    RunReader,
+    RunSource,
+    Values,
+    number_attempts,
     plain_name,
-    read_object,
-    reason,
+    read_all,
 )
-from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.model import (
     Loaded,
     Observation,
@@ -199,7 +201,7 @@ def read_results(folder: Path, root: DataFolder) -> FolderResults:
     """Read the logs, ``results.json`` and ``error.txt`` of a folder; the last line on a task
     counts."""
     warnings: list[str] = []
-    rewards = _table(folder / "results.json", root, warnings)
+    rewards = _table(folder / "results.json", root, Values(warnings))
     for log in islice((log for name in _LOGS for log in sorted(folder.glob(name))), MAX_LOGS):
         for line in _lines(log, root, warnings):
             if match := _RESULT.search(line):
@@ -214,10 +216,9 @@ def read_results(folder: Path, root: DataFolder) -> FolderResults:
     return FolderResults(rewards, errors, tuple(warnings))
 
 
-def _table(file: Path, root: DataFolder, warnings: list[str]) -> dict[str, float]:
+def _table(file: Path, root: DataFolder, values: Values) -> dict[str, float]:
     if not root.has_file(file):
         return {}
-    values = Values(warnings)
     try:
         stated = read_object(root, file, max_bytes=MAX_LOG_BYTES)
         rewards = {}
@@ -229,7 +230,8 @@ def _table(file: Path, root: DataFolder, warnings: list[str]) -> dict[str, float
             elif raw is None:  # NaN, too
                 values.refuse(None, field, place)
     except ValueError as error:
-        warnings.append(f"{file.name} is no JSON object of rewards by task id ({reason(error)}).")
+        problem = f"is no JSON object of rewards by task id ({reason(error)})"
+        values.warnings.append(f"{file.name} {problem}.")
         return {}
     return rewards
 
@@ -300,29 +302,23 @@ def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Load
     pages = files.find_logs(
         path, KIND, _PATTERN, _LEVELS, f"files {_PATTERN}", is_one=lambda file: file.match(_PATTERN)
     )
-    sources = files.number_attempts(_source(root, file) for file in pages)
-
-    @cache
-    def results(folder: Path) -> FolderResults:
-        return read_results(folder, root)
-
-    return files.read_all(
-        sources, lambda source: _read(source, results(source.path.parent)), want, needs
-    )
+    sources = number_attempts(_source(root, file) for file in pages)
+    results = cache(lambda folder: read_results(folder, root))
+    return read_all(sources, lambda run: _read(run, results(run.path.parent)), want, needs)
 
 
 def _has_mark(head: bytes) -> bool:
     return any(mark in head for mark in _MARKS)
 
 
-def _source(root: DataFolder, file: Path) -> files.TrajectorySource:
+def _source(root: DataFolder, file: Path) -> RunSource:
     """Name the run by its file; the task's fields tell of which benchmark it is."""
     task = _fields(task_part(files.head(file))) if root.has_file(file) else {}
     benchmark = "visualwebarena" if any(name in task for name in _VISUAL) else "webarena"
-    number = files.readable(file.stem.removeprefix("render_")) or files.name_of(file.parent)
+    number = readable(file.stem.removeprefix("render_")) or files.name_of(file.parent)
     agent = files.name_of(file.parent) or KIND
     key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{number}")
-    return files.TrajectorySource(key, number, file, root)
+    return RunSource(key, number, file, root)
 
 
 def _fields(head: bytes) -> dict[str, str]:
@@ -335,88 +331,76 @@ def _fields(head: bytes) -> dict[str, str]:
     return fields
 
 
-def _read(source: files.TrajectorySource, results: FolderResults) -> Trajectory:
-    task_id = source.raw_task_id
+def _read(run: RunReader, results: FolderResults) -> Trajectory:
+    task_id = run.raw_task_id
     if task_id in results.errors and task_id not in results.rewards:
-        raise files.Damaged(f"the run crashed: {results.errors[task_id]}")
-    warnings = [*results.warnings]
-    content = _content(source, warnings)
+        raise Damaged(f"the run crashed: {results.errors[task_id]}")
+    run.warnings += results.warnings
+    content = _content(run)
     fields = _fields(task_part(content))
-    steps, last = _steps(content, source, warnings)
+    steps, last = _steps(content, run)
     answer = last.answer if last.stops else ""
     early, failed = answer.startswith(_EARLY), answer.startswith(_FAILED)
     errors = sum(step.observation.page_error is not None for step in steps)
-    return Trajectory(
-        key=source.key,
-        raw_task_id=task_id,
-        goal=files.text(fields.get("intent")) or "",
-        steps=tuple(steps),
-        answer=files.text(answer) if not (early or failed) else None,
+    return run.trajectory(
+        text(fields.get("intent")) or "",
+        steps,
+        answer=text(answer) if not (early or failed) else None,
         official_reward=results.rewards.get(task_id),
         terminated=last.stops and not (early or failed),
         truncated=early if last.stops else None,
         telemetry={"n_steps": float(len(steps)), "n_err": float(errors)},
         metadata={
-            "start_url": files.text(fields.get("start_url")),
+            "start_url": text(fields.get("start_url")),
             "goal_images": [*_image_names(fields.get("image", ""))],
-            "error": files.text(answer) if early or failed else None,
-            "warnings": [*warnings],
+            "error": text(answer) if early or failed else None,
         },
     )
 
 
-def _content(source: files.TrajectorySource, warnings: list[str]) -> bytes:
+def _content(run: RunReader) -> bytes:
     """Read the file, with a warning if its end is missing. Raises Damaged."""
     try:
-        content = utf8(source.data.read(source.path, MAX_FILE_BYTES), source.path)
+        content = utf8(run.data.read(run.path, MAX_FILE_BYTES), run.path)
     except UnsafeFile as error:
-        raise files.Damaged(str(error)) from None
+        raise Damaged(str(error)) from None
     if b"</h2>\r\n" in content:
         content = content.replace(b"\r\n", b"\n")
     if not content.rstrip().endswith(b"</html>"):
-        warnings.append("The file does not end with </html>: its end is missing.")
+        run.warnings.append("The file does not end with </html>: its end is missing.")
     return content
 
 
-def _steps(
-    content: bytes, source: files.TrajectorySource, warnings: list[str]
-) -> tuple[list[Step], RenderedPage]:
+def _steps(content: bytes, run: RunReader) -> tuple[list[Step], RenderedPage]:
     """Make a step of each whole page; return the last page as well. Raises Damaged for none."""
     steps: list[Step] = []
     last = None
     for number, section in enumerate(split_pages(content), 1):
         page = read_page(section)
         if page is None:
-            warnings.append(f"Page {number} was cut and is left out.")
+            run.warnings.append(f"Page {number} was cut and is left out.")
             continue
-        steps.append(_step(len(steps), page, source, warnings))
+        steps.append(_step(len(steps), page, run))
         last = page
         if len(steps) > MAX_STEPS:
-            raise files.Damaged(f"it has more than {MAX_STEPS:,} steps")
+            raise Damaged(f"it has more than {MAX_STEPS:,} steps")
     if last is None:
-        raise files.Damaged("it holds no whole page")
+        raise Damaged("it holds no whole page")
     return steps, last
 
 
-def _step(
-    index: int, page: RenderedPage, source: files.TrajectorySource, warnings: list[str]
-) -> Step:
+def _step(index: int, page: RenderedPage, run: RunReader) -> Step:
     refusal = page.previous if page.previous.startswith(_REFUSALS) else None
     return Step(
         index=index,
         observation=Observation(
-            url=files.text(page.url),
-            axtree=files.text(page.tree),
-            screenshot=inline_picture(
-                page.picture,
-                f"of step {index + 1}",
-                warnings,
-                is_needed=source.with_screenshots,
-            ),
-            page_error=files.text(refusal),
+            url=text(page.url),
+            axtree=text(page.tree),
+            screenshot=run.inline_picture(page.picture, f"of step {index + 1}"),
+            page_error=text(refusal),
         ),
-        reasoning=files.text("\n".join(filter(None, (one.reasoning for one in page.actions)))),
-        action=files.text("\n".join(filter(None, (one.action for one in page.actions)))),
+        reasoning=text("\n".join(filter(None, (one.reasoning for one in page.actions)))),
+        action=text("\n".join(filter(None, (one.action for one in page.actions)))),
     )
 
 

@@ -17,27 +17,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loaders._files import (
-    Damaged,
-    RunFolders,
-    TrajectorySource,
-    decode,
-    name_of,
-    read_all,
-    screenshot,
-    text,
-    tree_beside,
-)
-from trajudge.trajectories.model import (
-    Loaded,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Want,
-    accept_all,
-)
-from trajudge.trajectories.needs import EVERYTHING, Needs
+from trajudge.trajectories.loaders._files import Damaged, decode, name_of, text
+from trajudge.trajectories.loaders._run import RunFolders, RunReader, RunSource, by_key, run_loader
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.files import DataFolder
 
 KIND = "webvoyager"
@@ -80,46 +62,40 @@ FOLDERS = RunFolders(KIND, f"task<Site>--<n> folders with {_MESSAGES}", _is_task
 detect = FOLDERS.detected
 
 
-def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the task folder, or every one directly inside, in the order of their keys.
-
-    Raises UserError if there is none.
-    """
+def _sources(path: Path) -> list[RunSource]:
     root, folders = DataFolder(path), FOLDERS.of(path)
-    unsorted = (_source(root, folder) for folder in folders)
-    sources = sorted(unsorted, key=lambda source: source.key.order)
-    return read_all(sources, _read, want, needs)
+    return by_key(_source(root, folder) for folder in folders)
 
 
-def _source(root: DataFolder, folder: Path) -> TrajectorySource:
+def _source(root: DataFolder, folder: Path) -> RunSource:
     task_id = name_of(folder).removeprefix("task")
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=task_id)
-    return TrajectorySource(key, task_id, folder, root)
+    return RunSource(key, task_id, folder, root)
 
 
-def _read(source: TrajectorySource) -> Trajectory:
-    messages = decode(source.data, source.path / _MESSAGES, list[_Message])
+def _read(run: RunReader) -> Trajectory:
+    messages = decode(run.data, run.path / _MESSAGES, list[_Message])
     opening = next((_text(message) for message in messages if message.role == "user"), "")
     goal, start_url = _goal(opening)
     turns = [_text(message) for message in messages if message.role == "assistant"]
-    warnings: list[str] = []
-    steps = tuple(
-        _step(source, index, turn, reply, warnings)
+    steps = [
+        _step(run, index, turn, reply)
         for index, (turn, reply) in enumerate(zip(turns, _replies(messages), strict=True))
-    )
+    ]
     errors = sum(step.observation.page_error is not None for step in steps)
     answers = [match[1] for step in steps if (match := _ANSWER.match(step.action or ""))]
-    return Trajectory(
-        key=source.key,
-        raw_task_id=source.raw_task_id,
-        goal=goal,
-        steps=steps,
+    return run.trajectory(
+        goal,
+        steps,
         answer=text(answers[-1]) if answers else None,
         terminated=bool(answers),
         telemetry={"n_steps": float(len(steps)), "n_err": float(errors)},
-        metadata={"start_url": start_url, "warnings": [*warnings]},
+        metadata={"start_url": start_url},
     )
+
+
+load = run_loader(_sources, _read)
 
 
 def _text(message: _Message) -> str:
@@ -161,29 +137,20 @@ def _of_user(message: _Message) -> _Reply:
     return _Reply(screenshot=refusal is None and _OBSERVATION in words, refusal=refusal)
 
 
-def _step(
-    source: TrajectorySource, index: int, turn: str, reply: _Reply, warnings: list[str]
-) -> Step:
+def _step(run: RunReader, index: int, turn: str, reply: _Reply) -> Step:
     thought, action = turn, None
     if match := _ACTION.search(turn) or _ACTION_INSIDE.search(turn):
         # An agent that goes on by itself makes up the next observation, too.
         action = turn[match.end() :].partition("\nObservation:")[0].strip()
         thought = turn[: match.start()]
     else:
-        warnings.append(f"Turn {index + 1} of the agent names no action.")
-    path = source.path / f"screenshot{index + 1}.png"
-    tree = source.path / f"accessibility_tree{index + 1}.txt"
+        run.warnings.append(f"Turn {index + 1} of the agent names no action.")
+    shot = run.path / f"screenshot{index + 1}.png"
     return Step(
         index=index,
         observation=Observation(
-            axtree=tree_beside(tree, source.data, warnings),
-            screenshot=screenshot(
-                path,
-                source.data,
-                warnings,
-                named=reply.screenshot,
-                is_needed=source.with_screenshots,
-            ),
+            axtree=run.tree(run.path / f"accessibility_tree{index + 1}.txt"),
+            screenshot=run.screenshot(shot, named=reply.screenshot),
             page_error=reply.refusal,
         ),
         reasoning=_THOUGHT.sub("", thought).strip() or None,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.proportion_coverage import bimodal_prior
+from tests.worlds.proportions import bimodal_prior
 from trajudge.stats.suites import (
     Tree,
     mad_decomposition,

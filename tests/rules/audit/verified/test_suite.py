@@ -9,11 +9,11 @@ import pytest
 
 from tests.commands import rules_lint as lint
 from tests.rules.verified.tasks import answer, navigation, task
-from trajudge.rules.audit.scoring import blind_scores
+from trajudge.rules.audit.blind import blind_scores
 from trajudge.rules.audit.suites import suite
-from trajudge.rules.dialects import DIALECTS, detected
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import load_tasks, task_record
+from trajudge.rules.verified.tasks import load_tasks, task_record
+from trajudge.rules.webarena.tasks import DIALECTS, detected
 
 SUITE = suite(DIALECTS["verified"])
 

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from tests.rules.verified.tasks import mutation, navigation, task
 from trajudge.rules.audit.verified import example, findings, mutants, synthesise
-from trajudge.rules.errors import InvalidValue
-from trajudge.rules.limits import fullmatch
+from trajudge.rules.limits import InvalidValue, fullmatch
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.tasks import load_tasks
 
 A_BODY_OF_A_GET = 423
 POST = {"expected": {"url": "__SHOPPING__/p", "http_method": "POST", "post_data": {"a": "x"}}}

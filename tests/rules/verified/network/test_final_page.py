@@ -10,7 +10,6 @@ import pytest
 from tests.rules.verified.tasks import answer, navigation, page, request, trace
 from tests.tables import table
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import (
     DECLARATIONS,
@@ -20,6 +19,7 @@ from trajudge.rules.verified.network import (
     recorded_kind,
     usual_kind,
 )
+from trajudge.rules.verified.tasks import Task, load_tasks
 
 ADMIN = "http://shop.example:7780/admin"
 MAP = "http://map.example:3000"

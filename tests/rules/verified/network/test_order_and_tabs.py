@@ -12,9 +12,9 @@ from tests.rules.verified.tasks import HOSTS, answer, mutation, navigation, page
 from trajudge.rules.har import Entry, Request, in_time_order
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.dataset import Task
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import load_trace
+from trajudge.rules.verified.tasks import Task
 
 DONE = answer(None, "navigate")
 A, B = ({"expected": {"url": f"__SHOPPING__/{name}"}} for name in "ab")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.tables import table
-from trajudge.rules.errors import BadPattern
 from trajudge.rules.har import Body, Pair
+from trajudge.rules.limits import BadPattern
 from trajudge.rules.values import Mode
 from trajudge.rules.verified.network import (
     Binding,

@@ -17,9 +17,9 @@ from tests.rules.verified.tasks import answer, page, task
 from tests.tables import mistakes
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
-from trajudge.rules.verified.dataset import Task, task_record
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.runs import Batch, TaskResult, explored, judge_all, premature
+from trajudge.rules.verified.tasks import Task, task_record
 from trajudge.util.commands import FAILURES, OK
 
 

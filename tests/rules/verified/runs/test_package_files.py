@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rules_against_package.environment import PACKAGE
 from tests.commands import rules_evaluate as main
 from tests.conftest import missing
+from tests.rules.against_package.environment import PACKAGE
 from tests.rules.verified.tasks import answer, page, request, task
 from trajudge.rules.verified import runs as submission
-from trajudge.rules.verified.dataset import task_record
-from trajudge.rules.verified.subsets import checksum_of, subset_ids
+from trajudge.rules.verified.tasks import checksum_of, subset_ids, task_record
 from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 from trajudge.util.errors import UserError
 from trajudge.util.machine import NoEnvironment

@@ -11,8 +11,8 @@ import pytest
 from tests.commands import rules_evaluate as main
 from tests.rules.verified.tasks import answer, page, task
 from tests.trajectories.loaders import made
-from trajudge.rules.verified.dataset import task_record
 from trajudge.rules.verified.runs import number_of
+from trajudge.rules.verified.tasks import task_record
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.loaders.browsergym import run_folders
 from trajudge.trajectories.model import Trajectory

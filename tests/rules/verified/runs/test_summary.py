@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.rules.verdict import Assertion, Outcome
-from trajudge.rules.verified.dataset import load_tasks
 from trajudge.rules.verified.runs import MULTI_SITE, Summary, TaskResult, macro, summarise
+from trajudge.rules.verified.tasks import load_tasks
 from trajudge.stats.intervals import clustered_limits
 from trajudge.stats.suites import template_macro
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
 
+from trajudge.environments.verify.mentions import ProseMention, digits_for_words, with_fractions
 from trajudge.environments.verify.prose.segments import Segment, segments
-from trajudge.rules.values.prose import ProseMention, digits_for_words, with_fractions
-from trajudge.rules.values.quantities.date import MONTHS
-from trajudge.rules.values.texts.text import strip_invisible
+from trajudge.rules.values.quantities import MONTHS
+from trajudge.rules.values.texts import strip_invisible
 
 MOST_SENTENCES = 400
 MOST_MENTIONS = 150  # about as many are read, the rest is not

@@ -12,12 +12,12 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from trajudge.environments.verify.mentions import digits_for_words
 from trajudge.environments.verify.prose import cues
 from trajudge.environments.verify.prose.passages import Mention, capitals
 from trajudge.environments.verify.prose.polarity import Signs, against, agrees, elliptical, signs
 from trajudge.environments.verify.prose.question import Question, proper_phrases, stem, stems
-from trajudge.rules.values.prose import digits_for_words
-from trajudge.rules.values.quantities.date import MONTHS
+from trajudge.rules.values.quantities import MONTHS
 
 _LITTLE = """
     a an the of in on at to for from by with and or is are was were be been has have had it its this

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations
 
-from trajudge.rules.values.quantities.date import MONTHS
+from trajudge.rules.values.quantities import MONTHS
 
 _LITTLE = """
     a an the of in on at to for from by with and or is are was were be been it its this that these

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from trajudge.environments.verify.mentions import ProseMention
 from trajudge.environments.verify.prose import cues
 from trajudge.environments.verify.prose.counting import counts_another, is_in_unit
 from trajudge.environments.verify.prose.languages import negates, unreadable
@@ -26,8 +27,7 @@ from trajudge.environments.verify.prose.roles import (
     weigh,
 )
 from trajudge.environments.verify.prose.wanted import Wanted
-from trajudge.rules.errors import InvalidValue
-from trajudge.rules.values.prose import ProseMention
+from trajudge.rules.limits import InvalidValue
 
 ROUGHLY = 0.01  # of the right value, within which "about 190" may pass for it
 LONGEST = 10_000  # characters of a message that are read

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from trajudge.rules.values.quantities.date import MONTHS
+from trajudge.rules.values.quantities import MONTHS
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _CUT = re.compile(

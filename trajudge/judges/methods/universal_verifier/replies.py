@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from trajudge.judges.methods.universal_verifier.model import Items, RubricItem, tool_call
-from trajudge.judges.options import read_json
+from trajudge.judges.registry import read_json
 from trajudge.judges.replies import K, ParseFailure, ReplyFields, parse_json, validated
 from trajudge.trajectories.model import Step
 from trajudge.trajectories.thoughts import without_thoughts
@@ -607,10 +607,34 @@ def _prose(sentences: int) -> str:
     return (sentence * sentences).strip()
 
 
-def _listed(name: str, count: int, entry: Callable[[int], dict[str, Any]]) -> str:
-    return json.dumps({name: [{"criterion_idx": index, **entry(index)} for index in range(count)]})
+def _listed(name: str, entries: Iterable[dict[str, Any]]) -> str:
+    """Return a list with an entry for each criterion, numbered."""
+    return json.dumps({name: [{"criterion_idx": n, **entry} for n, entry in enumerate(entries)]})
 
 
+_PART = {"description": _prose(8), "max_points": 3, "justification": "", "earned_points": ""}
+_ASSUMED: dict[str, dict[str, Any]] = {
+    "rubric": {
+        "items": [{"criterion": f"Part {n} of the task is done", **_PART} for n in range(1, 7)]
+    },
+    "dependencies": {
+        "reasoning": _prose(6),
+        "needs_reformulation": False,
+        "reformulated_rubric": {},
+    },
+    "side_effects": {"reasoning": _prose(5), "requires_penalty": False, "penalty_criteria": []},
+    "outcome": {"primary_intent": _prose(2), "reasoning": _prose(10), "output_success": True},
+    "violation": {"reasoning": _prose(4), "cp_violation": False},
+    "failures": {"reasoning": _prose(8), "has_failure": False, "failure_points": []},
+    "validity": {
+        "reasoning_is_ambiguous": _prose(3),
+        "is_ambiguous": False,
+        "ambiguity_codes": [],
+        "reasoning_is_invalid": _prose(3),
+        "is_invalid": False,
+        "invalid_task_codes": [],
+    },
+}
 ASSUMED: dict[str, str] = {
     "critical_point": f"""{_prose(6)}
 ```yaml
@@ -624,41 +648,7 @@ expected_behavior:
   - {_prose(1)}
 confidence: HIGH
 ```""",
-    "rubric": json.dumps(
-        {
-            "items": [
-                {
-                    "criterion": f"Part {number} of the task is done",
-                    "description": _prose(8),
-                    "max_points": 3,
-                    "justification": "",
-                    "earned_points": "",
-                }
-                for number in range(1, 7)
-            ]
-        }
-    ),
-    "dependencies": json.dumps(
-        {"reasoning": _prose(6), "needs_reformulation": False, "reformulated_rubric": {}}
-    ),
-    "side_effects": json.dumps(
-        {"reasoning": _prose(5), "requires_penalty": False, "penalty_criteria": []}
-    ),
-    "outcome": json.dumps(
-        {"primary_intent": _prose(2), "reasoning": _prose(10), "output_success": True}
-    ),
-    "violation": json.dumps({"reasoning": _prose(4), "cp_violation": False}),
-    "failures": json.dumps({"reasoning": _prose(8), "has_failure": False, "failure_points": []}),
-    "validity": json.dumps(
-        {
-            "reasoning_is_ambiguous": _prose(3),
-            "is_ambiguous": False,
-            "ambiguity_codes": [],
-            "reasoning_is_invalid": _prose(3),
-            "is_invalid": False,
-            "invalid_task_codes": [],
-        }
-    ),
+    **{stage: json.dumps(reply) for stage, reply in _ASSUMED.items()},
 }
 """Replies by stage that do not depend on the rubric; functions below make the others."""
 
@@ -667,9 +657,7 @@ def assumed_baseline(items: Items) -> str:
     """Return the items scored in full."""
     scored = [
         {
-            "criterion": item.criterion,
-            "description": item.description,
-            "max_points": item.max_points,
+            **item.model_dump(include={"criterion", "description", "max_points"}),
             "earned_points": item.max_points,
             "justification": _prose(3),
             "is_condition_met": True,
@@ -722,17 +710,10 @@ def assumed_conditions(indices: Sequence[int], items: Items) -> str:
 
 def assumed_reality(count: int) -> str:
     """Return a note on every criterion."""
-    return _listed("reality_checks", count, lambda _: {"reality_notes": _prose(4)})
+    return _listed("reality_checks", [{"reality_notes": _prose(4)}] * count)
 
 
 def assumed_rescore(items: Items) -> str:
     """Return full points for every item."""
-    return _listed(
-        "items",
-        len(items),
-        lambda index: {
-            "applicable_evidence": _prose(4),
-            "post_image_justification": _prose(4),
-            "post_image_earned_points": items[index].max_points,
-        },
-    )
+    words = {"applicable_evidence": _prose(4), "post_image_justification": _prose(4)}
+    return _listed("items", [{**words, "post_image_earned_points": i.max_points} for i in items])

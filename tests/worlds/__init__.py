@@ -1,0 +1,1 @@
+"""Data and samples whose truth is known, for tests and benchmarks."""

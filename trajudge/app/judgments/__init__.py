@@ -1,1 +1,0 @@
-"""The page of one judgment: verdict, the prompt as it was sent, and every call."""

@@ -1,1 +1,0 @@
-"""Pages of a queue: labelling blind, the informed stage, adjudication, agreement, the audit."""

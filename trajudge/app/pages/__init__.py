@@ -1,1 +1,0 @@
-"""What every page is made of: templates, untrusted text made visible, figures as SVG."""

@@ -1,1 +1,0 @@
-"""The report of runs: what their judges scored and the trajectories they got wrong, in one file."""

@@ -1,0 +1,529 @@
+"""The HTTP server: the guard that every request passes, its own protocol, and those of trainers.
+
+Trainers that can send a text and take a number (OpenRLHF, slime, OpenAI's chat) name a trajectory
+by the id under which it was pushed. A number stands for a reward that has a value; else the answer
+is the calibrated base rate, marked as abstained, or, where asking again may help or there is no
+calibration, 503: never a failure as a number of its own. NeMo Gym's resources server masks the
+sample of a judge that failed; the reward beside it is the base rate, for NeMo-RL counts masked
+samples in the mean of their group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from socket import socket
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import orjson
+from aiohttp import web
+
+from trajudge.judges.engine.budget import Payments, read_payments
+from trajudge.rewards.reward import Abstained, Reward, neutral_values, why_abstained
+from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.service import NAME_LENGTH, NoTrajectory, RewardService, TooBusy
+from trajudge.rewards.settings import RewardServerConfig
+from trajudge.trajectories import store
+from trajudge.trajectories.images import not_an_image
+from trajudge.trajectories.model import Trajectory
+from trajudge.util.errors import UserError, did_you_mean
+from trajudge.util.files import make_folder
+from trajudge.util.machine import stop_event
+from trajudge.util.terminal import one_line
+
+log = logging.getLogger(__name__)
+
+SERVICE = web.AppKey("service", RewardService)
+ROUTES = web.RouteTableDef()
+"""The routes; ``{token}`` is for clients that send no headers."""
+LARGEST_BODY = 32 * 2**20
+_OPEN = frozenset({"/healthz", "/readyz"})
+_LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class RequestRefused(Exception):
+    """A request that is answered with an error: its status and one sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+@web.middleware
+async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse whoever has no token, and answer what goes wrong with its status and a sentence."""
+    service = request.app[SERVICE]
+    try:
+        _check_token(request)
+        return await handler(request)
+    except RequestRefused as refusal:
+        return refused(service, refusal.status, str(refusal))
+    except TooBusy:
+        most = service.config.queue
+        return refused(service, 429, f"{most} rewards are at work: ask again in a second", 1)
+    except web.HTTPException as error:
+        return refused(service, error.status, _sentence(request, error))
+    except UserError as error:
+        return refused(service, 503, one_line(str(error)), 5)
+    except Exception:
+        # A defect of ours, or a judge's code: it ends this request, and no other.
+        log.exception("%s %s", request.method, request.match_info.route.resource)
+        return refused(service, 500, "the server failed: its log says why")
+
+
+def _sentence(request: web.Request, error: web.HTTPException) -> str:
+    if error.status == 413:
+        return f"the body is larger than {LARGEST_BODY // 2**20} MB: send less of it at once"
+    return f"{request.method} {request.path}: {error.reason}"
+
+
+def refused(
+    service: RewardService, status: int, sentence: str, again: int | None = None
+) -> web.Response:
+    """Make the answer to a refused request; ``again``: seconds until asking again may help."""
+    service.metrics.refused += 1
+    headers = {} if again is None else {"Retry-After": str(again)}
+    return json_response({"error": sentence}, status=status, headers=headers)
+
+
+def json_response(
+    content: Any, *, status: int = 200, headers: dict[str, str] | None = None
+) -> web.Response:
+    """Make an answer of JSON; NaN and infinity are null there."""
+    return web.Response(
+        body=orjson.dumps(content),
+        status=status,
+        headers=headers,
+        content_type="application/json",
+    )
+
+
+async def json_object(request: web.Request) -> dict[str, Any]:
+    """Return the body, a JSON object. Raises RequestRefused."""
+    if request.content_type != "application/json":
+        # A page in a browser can send other types to a server on this machine unasked.
+        raise RequestRefused(415, "send the body as Content-Type: application/json")
+    try:
+        content = orjson.loads(await request.read())
+    except orjson.JSONDecodeError as error:
+        raise RequestRefused(400, f"the body is not JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise RequestRefused(400, "the body is no JSON object")
+    return content
+
+
+@lru_cache(maxsize=64)
+def _host_of(header: str) -> str | None:
+    """Return the name in a header ``Host``, without its port."""
+    try:
+        return urlsplit(f"//{header}").hostname
+    except ValueError:
+        return header
+
+
+def _check_token(request: web.Request) -> None:
+    config = request.app[SERVICE].config
+    token = config.token
+    if token is None:
+        # A name that leads to this machine lets a page in a browser ask from elsewhere.
+        if (name := _host_of(request.host)) not in _LOCAL and name != config.host:
+            raise RequestRefused(403, f"the host {name!s:.80} is not this server's: ask 127.0.0.1")
+        return
+    if request.path in _OPEN:
+        return
+    kind, _, given = request.headers.get("Authorization", "").partition(" ")
+    if kind.lower() != "bearer":
+        # Clients that send no headers have it as the last part of the path.
+        given = request.match_info.get("token", "")
+    expected = token.get_secret_value().encode()
+    if not hmac.compare_digest(given.strip().encode("utf-8", "replace"), expected):
+        raise RequestRefused(401, "the token is missing or wrong: send Authorization: Bearer TOKEN")
+
+
+MOST_ITEMS = 1_000
+_SHOWN = 80  # characters of a field's name
+_HASH_PATH = "/v1/images/{sha256:[0-9a-f]{64}}"
+
+
+@ROUTES.post("/v1/rewards")
+async def post_rewards(request: web.Request) -> web.Response:
+    """Answer ``{"items": [{"trajectory": {...}} or {"id": "..."}], "deadline": SECONDS}`` with
+    ``{"rewards": [...], "neutral_values": [...]}``, one of both an item, in order; an item that
+    cannot be judged abstains, and its neutral value is what stands for it in a number. Of an item
+    with a ``group`` and its ``group_size`` that is the mean of the group's others, which are waited
+    for; else, or where there is none, the base rate (``neutral_value``)."""
+    service = request.app[SERVICE]
+    body = await json_object(request)
+    _refuse_unknown("the request", body, ("items", "deadline"))
+    items = body.get("items")
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
+        raise RequestRefused(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
+    wanted = [_wanted(service, number, one) for number, one in enumerate(items)]
+    members = [_member(number, one) for number, one in enumerate(items)]
+    deadline, started = _deadline(body), time.monotonic()
+    rewards = await service.rewards(wanted, deadline)
+    for member, reward in zip(members, rewards, strict=True):
+        if member is not None and reward.abstained != "late":  # that one is asked for again
+            service.groups.add(*member, reward.value)
+    left = (service.config.patience if deadline is None else deadline) - time.monotonic() + started
+    neutral = (
+        _neutral_value(service, member, reward, max(0.0, left))
+        for member, reward in zip(members, rewards, strict=True)
+    )
+    return json_response(
+        {
+            "rewards": [one.model_dump(mode="json") for one in rewards],
+            "neutral_value": service.rewarder.function.neutral_value,
+            "neutral_values": await asyncio.gather(*neutral),
+        }
+    )
+
+
+class _Member(NamedTuple):
+    """An item's place: the group's name and size, and its own name in it."""
+
+    group: str
+    size: int
+    name: str
+
+
+def _member(number: int, item: Mapping[str, Any]) -> _Member | None:
+    if item.get("group") is None:
+        return None
+    size = item.get("group_size")
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 < size <= MOST_ITEMS:
+        raise RequestRefused(
+            400, f'item {number} has a "group": its "group_size" is a number from 1 to {MOST_ITEMS}'
+        )
+    # Items without an id are told apart by their content, too: two requests may have one each.
+    own = item.get("id") or f"{number} {sha256(orjson.dumps(item['trajectory'])).hexdigest()}"
+    return _Member(named(item["group"]), size, str(own))
+
+
+async def _neutral_value(
+    service: RewardService, member: _Member | None, reward: Reward, patience: float
+) -> float | None:
+    base_rate = service.rewarder.function.neutral_value
+    if member is None or reward.value is not None or reward.abstained == "late":
+        return base_rate
+    mean = await service.groups.mean(member.group, patience)
+    return base_rate if mean is None else mean
+
+
+def _refuse_unknown(place: str, content: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a field that would do nothing: without its ``group`` an item has another reward."""
+    for name in content:
+        if name not in known:
+            hint = did_you_mean(name[:_SHOWN], known) or ";"
+            raise RequestRefused(
+                400, f"{place} has no field {name[:_SHOWN]!r}{hint} there are {', '.join(known)}"
+            )
+
+
+def _wanted(service: RewardService, number: int, item: object) -> Trajectory | str:
+    if isinstance(item, Mapping):
+        _refuse_unknown(f"item {number}", item, ("id", "trajectory", "group", "group_size"))
+    if isinstance(item, Mapping) and isinstance(item.get("id"), str) and "trajectory" not in item:
+        return named(item["id"])
+    if not isinstance(item, Mapping) or "trajectory" not in item:
+        raise RequestRefused(400, f'item {number} has neither a "trajectory" nor an "id"')
+    try:
+        return service.recorded.read(item["trajectory"])
+    except NoTrajectory as error:
+        raise RequestRefused(422, f"item {number}: {error}") from error
+
+
+def named(name: object) -> str:
+    """Check an id. Raises RequestRefused."""
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH:
+        raise RequestRefused(400, f"an id is a text of 1 to {NAME_LENGTH} characters")
+    return name
+
+
+def _deadline(body: Mapping[str, Any]) -> float | None:
+    value = body.get("deadline")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise RequestRefused(400, '"deadline" is a number of seconds above 0')
+    return float(value)
+
+
+@ROUTES.post("/v1/trajectories")
+async def post_trajectory(request: web.Request) -> web.Response:
+    """Keep ``{"id": "...", "trajectory": {...}}`` and tell which images are still missing."""
+    body = await json_object(request)
+    _refuse_unknown("the request", body, ("id", "trajectory"))
+    record = body.get("trajectory")
+    if not isinstance(record, dict):
+        raise RequestRefused(400, 'there is no "trajectory": send a line of trajectories.jsonl')
+    try:
+        missing = await request.app[SERVICE].push(named(body.get("id")), record)
+    except NoTrajectory as error:
+        raise RequestRefused(422, str(error)) from error
+    return json_response({"missing_images": missing}, status=201)
+
+
+@ROUTES.put(_HASH_PATH)
+async def put_image(request: web.Request) -> web.Response:
+    """Keep an image under the SHA-256 of its bytes."""
+    content = await request.read()
+    wanted = request.match_info["sha256"]
+    if sha256(content).hexdigest() != wanted:
+        raise RequestRefused(422, "the bytes have another SHA-256 than the address says")
+    if problem := not_an_image(content[:32]):
+        raise RequestRefused(415, f"the body {problem}")
+    store.put_image(request.app[SERVICE].config.folder, content)
+    return web.Response(status=201)
+
+
+@ROUTES.get(_HASH_PATH)
+async def has_image(request: web.Request) -> web.Response:
+    """Tell whether an image is here (HEAD, GET without a body)."""
+    here = store.has_image(request.app[SERVICE].config.folder, request.match_info["sha256"])
+    return web.Response(status=204 if here else 404)
+
+
+@ROUTES.get("/healthz")
+async def healthz(_: web.Request) -> web.Response:
+    """Say that the process answers."""
+    return json_response({"ok": True})
+
+
+@ROUTES.get("/readyz")
+async def readyz(request: web.Request) -> web.Response:
+    """Say whether rewards can be had: not once the budget is spent, or the watch stopped them."""
+    rewarder = request.app[SERVICE].rewarder
+    ready = not rewarder.over_budget and not rewarder.watch.monitor.stopped
+    return json_response({"ready": ready}, status=200 if ready else 503)
+
+
+@ROUTES.get("/v1/audits")
+async def get_audits(request: web.Request) -> web.Response:
+    """List the rewards that were drawn to be audited, and wait for it."""
+    monitor = request.app[SERVICE].rewarder.watch.monitor
+    waiting = [{"id": one.name, "value": one.value} for one in monitor.to_audit()]
+    return json_response({"audits": waiting})
+
+
+@ROUTES.post("/v1/audits")
+async def post_audit(request: web.Request) -> web.Response:
+    """Take ``{"id": "...", "success": true}``: what became of a drawn trajectory in truth."""
+    body = await json_object(request)
+    _refuse_unknown("the request", body, ("id", "success"))
+    name, success = named(body.get("id")), body.get("success")
+    if not isinstance(success, bool):
+        raise RequestRefused(400, '"success" is true or false')
+    watch = request.app[SERVICE].rewarder.watch
+    if not watch.audit(name, success):
+        raise RequestRefused(404, f"no reward waits for an audit as {name!r}: see GET /v1/audits")
+    return json_response({"state": watch.monitor.state.name.lower()})
+
+
+@ROUTES.get("/metrics")
+async def metrics(request: web.Request) -> web.Response:
+    """Write the counts in Prometheus' text format."""
+    service = request.app[SERVICE]
+    gauges = {"rewards_at_work": service.at_work, **service.rewarder.watch.monitor.gauges()}
+    return web.Response(text=service.metrics.text(gauges))
+
+
+@ROUTES.get("/v1/card")
+async def card(request: web.Request) -> web.Response:
+    """Say which judge answers, how it was calibrated, and how far it can be trusted."""
+    function = request.app[SERVICE].rewarder.function
+    monitor = request.app[SERVICE].rewarder.watch.monitor
+    return json_response(
+        {
+            "judge": function.configuration.model_dump(mode="json"),
+            "version": function.version,
+            "shaping": function.shaping.model_dump(mode="json"),
+            "calibration": function.calibration and function.calibration.model_dump(mode="json"),
+            "decision": function.decided or None,
+            "neutral_value": function.neutral_value,
+            "notes": list(function.notes),
+            "watch": {"state": monitor.state.name.lower(), "reason": monitor.reason},
+        }
+    )
+
+
+def shown(reward: Reward) -> dict[str, Any]:
+    """Return what one-line protocols show of a reward beside its value."""
+    return {
+        "abstained": float(reward.value is None),
+        "probability": -1.0 if reward.probability is None else reward.probability,
+        "cost": -1.0 if reward.cost is None else reward.cost,
+        "seconds": reward.seconds,
+    }
+
+
+@ROUTES.post("/get_reward")
+@ROUTES.post("/get_reward/{token}")
+async def get_reward(request: web.Request) -> web.Response:
+    """Answer OpenRLHF: ``labels`` are ids. ``extra_logs`` has the same keys always."""
+    body = await json_object(request)
+    labels = body.get("labels")
+    if not isinstance(labels, list) or not labels:
+        raise RequestRefused(400, '"labels" is a list with the id of each trajectory')
+    queries = body.get("query")
+    if isinstance(queries, list) and len(queries) != len(labels):
+        raise RequestRefused(400, f'"labels" has {len(labels)} ids for {len(queries)} in "query"')
+    service = request.app[SERVICE]
+    rewards = await service.rewards([named(label) for label in labels])
+    values = [number(service, reward) for reward in rewards]
+    logs = [shown(reward) for reward in rewards]
+    extra = {name: [one[name] for one in logs] for name in logs[0]}
+    return json_response({"rewards": values, "scores": values, "extra_logs": extra})
+
+
+@ROUTES.post("/rm")
+@ROUTES.post("/rm/{token}")
+async def remote_rm(request: web.Request) -> web.Response:
+    """Answer slime: ``label`` is the id; ``--reward-key reward`` reads the answer."""
+    body = await json_object(request)
+    service = request.app[SERVICE]
+    (reward,) = await service.rewards([named(body.get("label"))])
+    return json_response({"reward": number(service, reward), **shown(reward)})
+
+
+@ROUTES.post("/v1/chat/completions")
+async def chat_completions(request: web.Request) -> web.Response:
+    """Answer as a model of OpenAI's chat: the last message holds an id, or a trajectory as JSON;
+    the reply is the reward as JSON, an abstention included."""
+    body = await json_object(request)
+    service = request.app[SERVICE]
+    (reward,) = await service.rewards([_asked(service, body.get("messages"))])
+    message = {"role": "assistant", "content": reward.model_dump_json()}
+    return json_response(
+        {
+            "id": f"reward-{reward.version}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": reward.judge,
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+        }
+    )
+
+
+def _asked(service: RewardService, messages: object) -> Trajectory | str:
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    content = last.get("content") if isinstance(last, dict) else None
+    if isinstance(content, list):
+        content = "".join(str(p.get("text", "")) for p in content if isinstance(p, dict))
+    if not isinstance(content, str):
+        raise RequestRefused(400, "the last message holds the id of a trajectory, or one as JSON")
+    if not content.lstrip().startswith("{"):
+        return named(content.strip())
+    try:
+        return service.recorded.read(orjson.loads(content))
+    except (orjson.JSONDecodeError, NoTrajectory) as error:
+        raise RequestRefused(422, f"the last message: {error}") from error
+
+
+def number(service: RewardService, reward: Reward) -> float:
+    """Return the reward's value, or the base rate of the calibration for an abstention.
+
+    Raises RequestRefused where asking again may help, or where there is no base rate.
+    """
+    if reward.abstained == "late":  # the judge's verdict is under way: asking again finds it
+        raise RequestRefused(503, f"{why_abstained(reward)}: ask again")
+    try:
+        (value,) = neutral_values([reward], base_rate=service.rewarder.function.neutral_value)
+    except Abstained as error:
+        raise RequestRefused(503, str(error)) from error
+    return value
+
+
+_ID = "trajectory_id"  # of NeMo Gym's rows
+
+
+@ROUTES.post("/seed_session")
+async def seed_session(_: web.Request) -> web.Response:
+    """Begin a rollout: nothing is kept of it."""
+    return json_response({})
+
+
+@ROUTES.post("/verify")
+async def verify(request: web.Request) -> web.Response:
+    """Answer the row with ``reward``, ``mask_sample`` and ``failure_reason`` beside it."""
+    body = await json_object(request)
+    metadata = body.get("verifier_metadata")
+    name = body.get(_ID) or (metadata.get(_ID) if isinstance(metadata, Mapping) else None)
+    service = request.app[SERVICE]
+    (reward,) = await service.rewards([named(name)])
+    abstained = reward.value is None
+    told = {
+        "reward": number(service, reward),
+        "mask_sample": abstained,
+        "failure_reason": f"{reward.abstained}: {reward.detail}" if abstained else None,
+    }
+    return json_response({**body, **shown(reward), **told})
+
+
+@ROUTES.post("/aggregate_metrics")
+async def aggregate_metrics(request: web.Request) -> web.Response:
+    """Average what ``verify`` answered, the masked samples left out of the reward."""
+    body = await json_object(request)
+    answers = body.get("verify_responses")
+    if not isinstance(answers, list) or not all(isinstance(one, Mapping) for one in answers):
+        raise RequestRefused(400, '"verify_responses" is a list of objects')
+    rewards = [one["reward"] for one in answers if not one.get("mask_sample")]
+    if not all(isinstance(reward, int | float) for reward in rewards):
+        raise RequestRefused(400, "each of verify_responses has a number as its reward")
+    means: dict[str, Any] = {"masked": sum(bool(one.get("mask_sample")) for one in answers)}
+    if rewards:
+        means["mean/reward"] = sum(rewards) / len(rewards)
+    return json_response({"group_level_metrics": [], "agent_metrics": means, "key_metrics": means})
+
+
+PAYMENTS = "payments.jsonl"
+
+
+def application(config: RewardServerConfig, rewarder: Rewarder) -> web.Application:
+    """Make the application; it closes the rewarder at its end."""
+    made = web.Application(middlewares=[guarded], client_max_size=LARGEST_BODY)
+    made[SERVICE] = RewardService(config, rewarder)
+    made.add_routes(ROUTES)
+
+    async def close(_: web.Application) -> None:
+        await rewarder.aclose()
+
+    made.on_cleanup.append(close)
+    return made
+
+
+async def serve(config: RewardServerConfig, listening: socket) -> None:
+    """Serve on a socket until SIGINT or SIGTERM; the address is one line on standard output.
+    Raises UserError."""
+    try:
+        make_folder(config.folder, "--store")
+        ledger = config.folder / PAYMENTS
+        spent = sum(read_payments(ledger).values())
+    except OSError as error:
+        raise UserError(f"--store {config.folder}: cannot be used ({error.strerror})") from error
+    payments = Payments(ledger)
+    rewarder = Rewarder(config.reward, spent=spent, payments=payments)
+    for note in rewarder.function.notes:
+        sys.stderr.write(f"note: {note}\n")
+    # The path may hold a token, so that requests are not logged.
+    runner = web.AppRunner(application(config, rewarder), access_log=None)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listening).start()
+        host, port = runner.addresses[0][:2]
+        shown = f"[{host}]" if ":" in host else host
+        sys.stdout.write(f"http://{shown}:{port}\n")
+        sys.stdout.flush()
+        await stop_event().wait()
+    finally:
+        await runner.cleanup()
+        payments.close()

@@ -1,0 +1,654 @@
+"""Rewards for trainers: one function or class a trainer, which imports none of them.
+
+``TRAINERS`` is the table: what each trainer calls, and what it gets where the judge has no value.
+Those that run in the trainer's processes ask the server of ``trajudge serve`` for the trajectory
+that was pushed under the id in the row's ``trajectory_id``; TRL's ask a ``Rewarder`` in process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
+from functools import cache
+from importlib import import_module
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import aiohttp
+import orjson
+
+from trajudge.judges.adapters.errors import retry_after
+from trajudge.rewards.reward import Abstained, Reward, neutral_values
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+
+if TYPE_CHECKING:
+    from trajudge.rewards.rewarder import Rewarder
+
+
+class Trainer(NamedTuple):
+    """A trainer: what of this module it is given, the setting that takes it, and what an abstention
+    is to it."""
+
+    name: str
+    given: tuple[str, ...]
+    setting: str
+    abstention: str
+
+
+TRAINERS = (
+    Trainer(
+        "TRL",
+        ("trajudge_reward", "combine", "JudgedEnvironment"),
+        "`reward_funcs=`, `environment_factory=`",
+        "None: left out of the mean of its group, at the advantage 0",
+    ),
+    Trainer(
+        "verl",
+        ("verl_score", "TrajudgeRewardManager"),
+        "`reward.custom_reward_function`, `reward.reward_manager`",
+        "the mean of its group, or the base rate, marked by `abstained`; or an exception",
+    ),
+    Trainer(
+        "slime",
+        ("slime_group_reward", "slime_reward"),
+        "`--custom-rm-path`",
+        "left out of the loss, at the mean of its group",
+    ),
+    Trainer(
+        "AReaL",
+        ("areal_reward",),
+        "`AsyncRewardWrapper`",
+        "base rate; its own timeout of 15 seconds, worth 0, must be longer than the judge's",
+    ),
+    Trainer("SkyRL", ("skyrl_step",), "the end of `step`", "base rate, named in `metadata`"),
+    Trainer(
+        "verifiers, prime-rl",
+        ("verifiers_reward",),
+        "`@vf.reward`",
+        "an exception: the trace is left out",
+    ),
+    Trainer("ART", ("art_group",), "a rollout's group", "the trajectory leaves its group"),
+    Trainer(
+        "rLLM",
+        ("RllmEvaluator",),
+        "`evaluator=`",
+        "an exception; as a data set's verifier module it would be 0",
+    ),
+)
+
+
+# Asking the reward server from a trainer's process.
+
+URL, TOKEN = "TRAJUDGE_REWARD_URL", "TRAJUDGE_REWARD_TOKEN"
+_COLUMN = "trajectory_id"
+DEADLINE = 170.0  # seconds
+_PAUSE = 1.0  # seconds, where the server does not say how long
+_AGAIN = frozenset({429, 500, 502, 503, 504})
+
+
+class RewardUnavailable(Exception):
+    """The server could not be reached, or refused; the message says how."""
+
+
+class AskedReward(NamedTuple):
+    """A reward, and what stands for an abstention: the mean of its group where it has one, else the
+    base rate (None: the server has no calibration)."""
+
+    reward: Reward
+    neutral_value: float | None
+
+
+class _Later(Exception):
+    """Asking again may help, after ``pause`` seconds."""
+
+    def __init__(self, why: str, pause: float = _PAUSE) -> None:
+        super().__init__(why)
+        self.pause = pause
+
+
+class RewardGroup(NamedTuple):
+    """The group whose rewards a trainer compares: its name, and the number of its members."""
+
+    name: str
+    size: int
+
+
+def pushed_name(row: str, *places: Mapping[str, Any]) -> str:
+    """Return the id under which a trainer's ``row`` says that its trajectory is pushed, from the
+    first of its ``places`` that holds one. Raises RewardUnavailable."""
+    for place in places:
+        if place.get(_COLUMN) is not None:
+            return str(place[_COLUMN])
+    raise RewardUnavailable(
+        f"{row} without {_COLUMN}: give it the id under which its trajectory is pushed"
+    )
+
+
+async def ask_reward(
+    name: str,
+    *,
+    url: str | None = None,
+    deadline: float = DEADLINE,
+    group: RewardGroup | None = None,
+) -> AskedReward:
+    """Ask for the reward of a pushed trajectory, again and again within ``deadline`` seconds where
+    the server is busy, away, or its judge late. An abstention waits for its ``group``'s others.
+
+    ``url`` defaults to the environment's. A reward that is still late at the deadline abstains.
+    Raises RewardUnavailable where none was had.
+    """
+    address = url or os.environ.get(URL)
+    if not address:
+        raise RewardUnavailable(f"no reward server: set {URL}, or give url")
+    token = os.environ.get(TOKEN)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    item: dict[str, Any] = {"id": name}
+    if group is not None:
+        item |= {"group": group.name, "group_size": group.size}
+    end, last = time.monotonic() + deadline, "it did not answer in time"
+    async with aiohttp.ClientSession(headers=headers) as session:
+        while (left := end - time.monotonic()) > 0:
+            pause = _PAUSE
+            try:
+                asked = await _asked(session, address, item, left)
+                if asked.reward.abstained != "late" or end - time.monotonic() < _PAUSE:
+                    return asked
+            except _Later as later:
+                last, pause = str(later), later.pause
+            except (aiohttp.ClientError, TimeoutError) as error:
+                last = str(error) or type(error).__name__
+            await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
+    raise RewardUnavailable(f"{address}: {last}")
+
+
+async def _asked(
+    session: aiohttp.ClientSession, address: str, item: dict[str, Any], left: float
+) -> AskedReward:
+    """Ask once, with ``left`` seconds. Raises _Later, RewardUnavailable, and what aiohttp does."""
+    path = f"{address.rstrip('/')}/v1/rewards"
+    body = {"items": [item], "deadline": left}
+    limit = aiohttp.ClientTimeout(total=left + _PAUSE)
+    async with session.post(path, json=body, timeout=limit) as answer:
+        content = _json(await answer.read())
+        if answer.status in _AGAIN:
+            raise _Later(_refusal(answer.status, content), retry_after(answer.headers) or _PAUSE)
+        if answer.status != 200:
+            raise RewardUnavailable(f"{address}: {_refusal(answer.status, content)}")
+    try:
+        (reward,), (neutral,) = content["rewards"], content["neutral_values"]
+        return AskedReward(Reward.model_validate(reward), neutral)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RewardUnavailable(
+            f"{address}: what answers is not  trajudge serve: check the address"
+        ) from error
+
+
+def _json(body: bytes) -> Any:
+    """Return an answer's content; None where it is no JSON, as of a gateway before the server."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _refusal(status: int, content: Any) -> str:
+    told = content.get("error") if isinstance(content, dict) else None
+    return str(told) if told else f"it answered with status {status}"
+
+
+async def _value_or_raise(name: str, deadline: float) -> tuple[float, Reward]:
+    """Ask for a reward that has a value. Raises Abstained where the judge has none."""
+    reward = (await ask_reward(name, deadline=deadline)).reward
+    if reward.value is None:
+        raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
+    return reward.value, reward
+
+
+async def _number(name: str, deadline: float) -> tuple[float, Reward]:
+    """Ask for a reward; an abstention is the base rate of the calibration. Raises Abstained where
+    there is none."""
+    asked = await ask_reward(name, deadline=deadline)
+    (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
+    return value, asked.reward
+
+
+# slime: a sample whose ``remove_sample`` is set has no part in the loss, but its reward stays in
+# the mean and the spread of its group. An abstention therefore sets it, and gets the mean of the
+# others.
+
+
+async def slime_group_reward(args: Any, samples: Sequence[Any], **_: Any) -> list[float]:
+    """Return the rewards of a group whose ``metadata`` name pushed trajectories, in its order.
+
+        --custom-rm-path trajudge.rewards.trainers.slime_group_reward --group-rm
+
+    Raises Abstained where nobody has a value and there is no base rate, RewardUnavailable without
+    a server or an id.
+    """
+    names = [pushed_name("a sample's metadata", one.metadata) for one in samples]
+    asked = await asyncio.gather(*map(ask_reward, names))
+    for sample, one in zip(samples, asked, strict=True):
+        if one.reward.value is None:
+            sample.remove_sample = True
+    neutral = next((one.neutral_value for one in asked if one.neutral_value is not None), None)
+    return neutral_values([one.reward for one in asked], base_rate=neutral)
+
+
+async def slime_reward(args: Any, sample: Any, **_: Any) -> float:
+    """Return one sample's reward (``--custom-rm-path`` without ``--group-rm``): an abstention is
+    the base rate of the calibration."""
+    (value,) = await slime_group_reward(args, [sample])
+    return value
+
+
+def areal_reward(
+    prompt: str,
+    completions: str,
+    prompt_ids: list[int],
+    completion_ids: list[int],
+    *,
+    trajectory_id: str,
+    **_: Any,
+) -> float:
+    """Return to AReaL the reward of the trajectory that the row's column ``trajectory_id`` names;
+    an abstention is the base rate of the calibration.
+
+    AReaL pickles the function into other processes and takes a call that lasts 15 seconds for a
+    failure worth 0. Give ``AsyncRewardWrapper(areal_reward, timeout_seconds=...)`` more than
+    ``DEADLINE``, so that the judge's own deadline comes first.
+
+    Raises Abstained where there is no base rate, RewardUnavailable without a server.
+    """
+    return asyncio.run(_number(trajectory_id, DEADLINE))[0]
+
+
+def skyrl_step(
+    trajectory_id: str, observations: Sequence[dict[str, str]] = (), *, deadline: float = DEADLINE
+) -> dict[str, Any]:
+    """Return what SkyRL's ``BaseTextEnv.step`` returns at the end of an episode whose trajectory
+    was pushed.
+
+    SkyRL takes a number from every step and has no mask that an environment could set: an
+    abstention is the base rate of the calibration, and ``metadata`` says so. Raises Abstained where
+    there is none, RewardUnavailable without a server.
+    """
+    value, reward = asyncio.run(_number(trajectory_id, deadline))
+    probability = -1.0 if reward.probability is None else reward.probability
+    return {
+        "observations": list(observations),
+        "reward": value,
+        "done": True,
+        "metadata": {"abstained": reward.abstained, "probability": probability},
+        "postprocessed_action": None,
+    }
+
+
+async def verifiers_reward(trace: Any, *, deadline: float = DEADLINE) -> float:
+    """Return to verifiers and prime-rl the reward of the trajectory that was pushed under
+    ``trace.info["trajectory_id"]``.
+
+        class Task(vf.Task):
+            @vf.reward
+            async def judged(self, trace) -> float:
+                return await verifiers_reward(trace)
+
+    An exception leaves the trace out of the training, which is what an abstention means. Raises
+    Abstained where the judge has no value, RewardUnavailable without a server or an id.
+    """
+    value, _ = await _value_or_raise(pushed_name("a trace's info", trace.info), deadline)
+    return value
+
+
+async def art_group(group: Any, *, deadline: float = DEADLINE) -> Any | None:
+    """Set the rewards of an ``art.TrajectoryGroup`` whose trajectories' ``metadata`` name pushed
+    ones, and keep those with a value.
+
+    None where fewer than two are left: nothing could be compared. Raises RewardUnavailable without
+    a server or an id.
+    """
+    names = [pushed_name("a trajectory's metadata", one.metadata) for one in group.trajectories]
+    asked = await asyncio.gather(*(ask_reward(name, deadline=deadline) for name in names))
+    kept = []
+    for trajectory, one in zip(group.trajectories, asked, strict=True):
+        if one.reward.value is not None:
+            trajectory.reward = one.reward.value
+            kept.append(trajectory)
+    group.trajectories = kept
+    return group if len(kept) > 1 else None
+
+
+_EVAL_OUTPUT = ("rllm.eval.types", "rllm.experimental.eval.types")  # now, and before 2026
+
+
+class RllmEvaluator:
+    """Evaluates rLLM's episodes by the trajectories that were pushed under
+    ``artifacts["trajectory_id"]`` (else ``metadata``, else the task's own).
+
+        trainer = AgentTrainer(..., evaluator=RllmEvaluator())
+
+    An abstention is an exception. Give rLLM the evaluator itself: of a data set's verifier module
+    (``[verifier].module``) it takes an exception for the reward 0. ``output`` makes the result
+    (None: rLLM's ``EvalOutput``) from ``reward``, ``is_correct`` and ``metadata``.
+    """
+
+    def __init__(
+        self, *, deadline: float = DEADLINE, output: Callable[..., Any] | None = None
+    ) -> None:
+        self.deadline = deadline
+        self._output = output
+
+    def evaluate(self, task: Any, episode: Any) -> Any:
+        """Return the episode's reward.
+
+        Raises Abstained where the judge has no value, RewardUnavailable without a server or an id.
+        """
+        row = task if isinstance(task, Mapping) else getattr(task, "metadata", {})
+        name = pushed_name("an episode and a task", episode.artifacts, episode.metadata, row)
+        # rLLM calls it in a thread: there is no loop to wait in.
+        value, reward = asyncio.run(_value_or_raise(name, self.deadline))
+        make = self._output or _eval_output()
+        told = {"probability": reward.probability, "judge": reward.judge, "version": reward.version}
+        return make(reward=value, is_correct=reward.verdict is True, metadata=told)
+
+
+def _eval_output() -> Callable[..., Any]:
+    for home in _EVAL_OUTPUT:
+        try:
+            made: Callable[..., Any] = import_module(home).EvalOutput
+        except ImportError:
+            continue
+        return made
+    raise RewardUnavailable("rLLM's EvalOutput is not there: install rllm, or give output=")
+
+
+# verl has no way to leave a sample out: NaN makes its whole group NaN. So an abstention is a
+# neutral value (``on_abstain="neutral"``), marked as abstained, or an exception (``"raise"``).
+# Neutral is the mean of its group, whose advantage is 0, where the row names its group; else the
+# base rate that the calibration was measured at. Our reward manager passes on the group, which
+# verl knows:
+#
+#     reward.reward_manager.source=importlib
+#     reward.reward_manager.name=TrajudgeRewardManager
+#     reward.reward_manager.module.path=.../trajudge/rewards/trainers.py
+#
+# Every sample has the same keys, which verl's collating needs.
+
+GROUP, GROUP_SIZE = "group", "group_size"
+# What ``extra_info["split"]`` says of validation data: verl's preprocessing writes the first.
+VALIDATION = frozenset({"test", "val", "validation", "dev"})
+
+
+async def verl_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    url: str | None = None,
+    column: str = "trajectory_id",
+    on_abstain: Literal["neutral", "raise"] = "neutral",
+    deadline: float = DEADLINE,
+    **_: Any,
+) -> dict[str, float]:
+    """Return score, accuracy (1: accepted) and what says how far they count, of the trajectory that
+    was pushed under ``extra_info[column]``; its ``group`` and ``group_size`` may stand beside.
+
+        reward.custom_reward_function.path=.../trajudge/rewards/trainers.py
+        reward.custom_reward_function.name=verl_score
+
+    verl's validation reports the mean accuracy, where an abstention counts as its score does.
+
+    Raises Abstained under ``"raise"``, or where there is no base rate; RewardUnavailable without a
+    server.
+    """
+    row = extra_info or {}
+    name, in_group, size = (row.get(key) for key in (column, GROUP, GROUP_SIZE))
+    if name is None:
+        raise RewardUnavailable(
+            f"a row of {data_source} has no extra_info[{column!r}]: let the agent loop return it "
+            "in its extra_fields"
+        )
+    group = RewardGroup(str(in_group), int(size)) if in_group is not None and size else None
+    reward, neutral = await ask_reward(str(name), url=url, deadline=deadline, group=group)
+    if reward.value is None and on_abstain == "raise":
+        raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
+    (score,) = neutral_values([reward], base_rate=neutral)
+    return {
+        "score": score,
+        "acc": score if reward.value is None else float(reward.verdict is True),
+        "abstained": float(reward.value is None),
+        "probability": -1.0 if reward.probability is None else reward.probability,
+        "cost": reward.cost or 0.0,
+    }
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TrajudgeRewardManager":
+        return _reward_manager()
+    raise AttributeError(name)
+
+
+@cache
+def _reward_manager() -> type:
+    """Make the manager that tells a row's group: rows of one prompt have one ``uid``.
+
+    verl does not tell a manager whether it validates, where a prompt has ``val_kwargs.n`` rollouts
+    and not ``rollout.n``: the row's split does.
+    """
+    from verl.experimental.reward_loop.reward_manager.naive import (  # noqa: PLC0415 - the trainer
+        NaiveRewardManager,
+    )
+
+    class TrajudgeRewardManager(NaiveRewardManager):  # type: ignore[misc]
+        async def run_single(self, data: Any) -> dict[str, Any]:
+            row = data[-1:][0].non_tensor_batch
+            told = row.get("extra_info")
+            if told is not None and row.get("uid") is not None:
+                rollout = self.config.actor_rollout_ref.rollout
+                validates = told.get("split") in VALIDATION
+                told.setdefault(GROUP, str(row["uid"]))
+                told.setdefault(GROUP_SIZE, int((rollout.val_kwargs if validates else rollout).n))
+            found: dict[str, Any] = await super().run_single(data)
+            return found
+
+    return TrajudgeRewardManager
+
+
+# TRL's GRPO and RLOO take None for "no reward": it is left out of its group's mean, and its
+# advantage is 0. That holds only where every reward function of the row returns None. Beside a
+# second function the default aggregation sums a None as 0, so that an abstention counts as a
+# failure: use ``combine``.
+
+TrajectoryOf = Callable[[Mapping[str, Any]], Trajectory | None]
+"""Finds a row's trajectory, from its ``prompt``, its ``completion`` and the data set's columns;
+None or KeyError: it was not recorded."""
+RewardColumn = Callable[..., Any]
+"""A reward function as TRL calls it: values for completions, or None, at once or awaited."""
+_OURS = ("trainer_state", "log_extra", "log_metric")  # what TRL gives a function once, not by row
+
+
+def trajudge_reward(
+    rewarder: Rewarder, trajectory_of: TrajectoryOf
+) -> Callable[..., Awaitable[list[float | None]]]:
+    """Make the reward function of ``GRPOTrainer(reward_funcs=...)``.
+
+    A completion without a trajectory has no reward. A keyword that is no column (a value for each
+    completion) is left out of the rows, with a note, once. Where TRL offers it, the mean
+    probability and cost and the share of abstentions are logged beside the reward, and why each
+    abstained.
+    """
+
+    noted: set[str] = set()
+
+    async def trajudge(
+        prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
+    ) -> list[float | None]:
+        by_row = _columns(columns, len(completions), noted)
+        found = [
+            _found(trajectory_of, {"prompt": prompt, "completion": completion, **row})
+            for prompt, completion, row in zip(
+                prompts, completions, _rows(by_row, len(completions)), strict=True
+            )
+        ]
+        rewards = iter(await rewarder.group([one for one in found if one is not None]))
+        rows = [None if one is None else next(rewards) for one in found]
+        _log(rows, columns.get("log_metric"), columns.get("log_extra"))
+        return [None if row is None else row.value for row in rows]
+
+    return trajudge
+
+
+def _columns(given: Mapping[str, Any], count: int, noted: set[str]) -> Mapping[str, Any]:
+    """Return the keywords that hold a value for each of ``count`` completions; note others the
+    first time."""
+    columns = {}
+    for name, column in given.items():
+        if column is None or name in _OURS:
+            continue
+        if _is_column(column, count):
+            columns[name] = column
+        elif name not in noted:
+            noted.add(name)
+            sys.stderr.write(
+                f"note: {name} of the trainer is no column of {count} values: it is not passed "
+                "to trajectory_of\n"
+            )
+    return columns
+
+
+def _is_column(value: object, count: int) -> bool:
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__getitem__"):
+        return False
+    return isinstance(value, Sized) and len(value) == count
+
+
+def _rows(columns: Mapping[str, Any], count: int) -> Iterator[Mapping[str, Any]]:
+    for place in range(count):
+        yield {name: column[place] for name, column in columns.items()}
+
+
+def combine(
+    judge: RewardColumn, *others: RewardColumn, weights: Sequence[float] | None = None
+) -> Callable[..., Awaitable[list[float | None]]]:
+    """Make one reward function of several: the weighted sum, None where any has no value.
+
+    ``weights`` are those of ``judge`` and the others, in order (None: 1 each). Raises ValueError
+    for another number of them.
+    """
+    functions = (judge, *others)
+    shares = [1.0] * len(functions) if weights is None else list(weights)
+    if len(shares) != len(functions):
+        raise ValueError(f"{len(functions)} reward functions take as many weights")
+
+    async def combined(**given: Any) -> list[float | None]:
+        columns = []
+        for function in functions:
+            values = function(**given)
+            columns.append(await values if isawaitable(values) else values)
+        return [
+            None
+            if any(value is None for value in row)
+            else sum(share * value for share, value in zip(shares, row, strict=True))
+            for row in zip(*columns, strict=True)
+        ]
+
+    return combined
+
+
+def _found(trajectory_of: TrajectoryOf, row: Mapping[str, Any]) -> Trajectory | None:
+    try:
+        return trajectory_of(row)
+    except KeyError:
+        return None
+
+
+def _log(
+    rows: Sequence[Reward | None],
+    metric: Callable[[str, float], Any] | None,
+    extra: Callable[[str, list[Any]], Any] | None,
+) -> None:
+    if metric is not None and rows:
+        for name, value in _means(rows).items():
+            metric(f"trajudge/{name}", value)
+    if extra is not None:
+        extra("trajudge_abstained", ["lost" if row is None else row.abstained for row in rows])
+        extra("trajudge_detail", ["" if row is None else row.detail for row in rows])
+
+
+def _means(rows: Sequence[Reward | None]) -> Mapping[str, float]:
+    columns = {
+        "abstained": [float(row is None or row.value is None) for row in rows],
+        "probability": [row.probability for row in rows if row and row.probability is not None],
+        "cost": [row.cost for row in rows if row and row.cost is not None],
+    }
+    return {name: sum(values) / len(values) for name, values in columns.items() if values}
+
+
+def stop_on_drift(rewarder: Rewarder) -> Any:
+    """Make a callback of TRL's trainers that ends the training once the watch stops the rewards."""
+    from transformers import TrainerCallback  # noqa: PLC0415 - the trainer's own
+
+    class StopOnDrift(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+            control.should_training_stop |= rewarder.watch.monitor.stopped
+            return control
+
+    return StopOnDrift()
+
+
+class JudgedEnvironment:
+    """An environment of TRL's ``environment_factory``: records its run, and awaits its reward from
+    the judge; None where the judge abstains.
+
+        class Shop(JudgedEnvironment):
+            def reset(self, goal: str, task: str, **_: Any) -> str:
+                self._begin(goal, key=TrajectoryKey(benchmark="shop", agent="policy", task_id=task))
+                return self._see(self.page())
+
+            def click(self, element: str) -> str:
+                "Click an element of the page."
+                self._act(f"click({element!r})")
+                return self._see(self.page())
+
+    TRL makes a tool of every public method, so those that record are private.
+    """
+
+    def __init__(self, rewarder: Rewarder) -> None:
+        self._rewarder = rewarder
+        self._run: Trajectory | None = None
+
+    def _begin(self, goal: str, key: TrajectoryKey) -> None:
+        """Begin a run anew."""
+        self._run = Trajectory(key=key, raw_task_id=key.task_id, goal=goal)
+
+    def _see(self, observation: Observation) -> str:
+        """Take down the page that the policy sees next; return its accessibility tree."""
+        run = self._begun()
+        step = Step(index=len(run.steps), observation=observation)
+        self._run = run.model_copy(update={"steps": (*run.steps, step)})
+        return observation.axtree or ""
+
+    def _act(self, action: str, reasoning: str | None = None) -> None:
+        """Take down what the policy does on the page that it saw last."""
+        run = self._begun()
+        if not run.steps:
+            raise RuntimeError("nothing was seen yet: call _see() first")
+        told = {"action": action, "reasoning": reasoning}
+        steps = (*run.steps[:-1], run.steps[-1].model_copy(update=told))
+        self._run = run.model_copy(update={"steps": steps})
+
+    def _answer(self, text: str) -> None:
+        """Take down the policy's last message."""
+        self._run = self._begun().model_copy(update={"answer": text, "terminated": True})
+
+    async def get_reward(self) -> float | None:
+        """Judge the run."""
+        return (await self._rewarder.reward(self._begun())).value
+
+    def _begun(self) -> Trajectory:
+        if self._run is None:
+            raise RuntimeError("no run was begun: call _begin() in reset()")
+        return self._run

@@ -1,1 +1,0 @@
-"""One adapter a trainer, each without importing it."""

@@ -1,1 +1,0 @@
-"""Whether rewards can still be trusted while a policy is trained on them."""

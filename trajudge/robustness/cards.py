@@ -1,0 +1,434 @@
+"""What ``trajudge robust`` writes to be published: a card for every judge (what its verdicts
+survive, on which data, and what was not tried), and the cases that show best what moves it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import unified_diff
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+from pydantic import JsonValue
+
+from trajudge.eval.store.inputs import find_source
+from trajudge.robustness.catalogue import catalogue_version, known_perturbation
+from trajudge.robustness.rates import PerturbationRates, RateDifference, RobustnessRate, WorstCase
+from trajudge.robustness.report import CaseKind, InstructiveCase, JudgeRobustness
+from trajudge.robustness.screen import DefendedJudgeRow, comparison_tables
+from trajudge.robustness.subjects import FACTS
+from trajudge.trajectories import store
+from trajudge.trajectories.model import ImageRef, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.sample import SAMPLE
+from trajudge.trajectories.sources import card_of_kind
+from trajudge.util.files import save_bytes
+from trajudge.util.tables import markdown
+
+# Names of files and texts of others, as they may stand in Markdown.
+
+_NO_FILE_NAME = re.compile(r"[^\w.-]+")
+_TICKS = re.compile(r"`+")
+
+
+def file_names(judges: Iterable[str]) -> dict[str, str]:
+    """Return a file name without its ending for every judge, each another."""
+    names: dict[str, str] = {}
+    for judge in judges:
+        name = plain = _NO_FILE_NAME.sub("-", judge).strip(".-") or "judge"
+        number = 1
+        while name.lower() in {one.lower() for one in names.values()}:
+            number += 1
+            name = f"{plain}-{number}"
+        names[judge] = name
+    return names
+
+
+def cell(text: str) -> str:
+    """Return a text that ends neither a table's cell nor its line, and is no HTML or link."""
+    line = visible(" ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", line)
+
+
+def fenced(lines: Iterable[str], language: str = "") -> list[str]:
+    """Return lines as a block of code that nothing in them ends."""
+    shown = [visible(line) for line in lines]
+    longest = max((len(run) for line in shown for run in _TICKS.findall(line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", *shown, fence]
+
+
+def visible(text: str) -> str:
+    """Return the text with whatever a reader would not see, but tabs, as its number."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else f"\\u{{{ord(letter):x}}}"
+        for letter in text
+    )
+
+
+class CardData(NamedTuple):
+    """Whether the truth of the runs rests on the state of an application or on people's labels, and
+    their licence, "" where it is not known."""
+
+    from_state: bool
+    licence: str = ""
+
+
+def card_data(attacked: Path, data: str | None, *, is_source: bool) -> CardData:
+    """Describe a folder of changed runs; ``is_source``: they were made of ``data`` (None: the
+    default). Raises UserError for data that cannot be found."""
+    from_state = (attacked / FACTS).is_file()
+    if not is_source:
+        return CardData(from_state)
+    spec = find_source(data, None).spec
+    known = card_of_kind(SAMPLE if spec == SAMPLE else spec.partition(":")[0])
+    return CardData(from_state, "" if known is None else f"{known.licence} ({known.title})")
+
+
+# The card.
+
+_SHOWN = 10  # attacks
+_FACTS = ("model", "prompt_hash", "options", "parameters", "representation", "samples", "version")
+
+
+def write_cards(
+    judges: Sequence[JudgeRobustness],
+    rows: Sequence[DefendedJudgeRow],
+    data: CardData,
+    folder: Path,
+) -> list[Path]:
+    """Write ``cards/JUDGE.md`` for every judge; ``rows`` compare judges with and without defences.
+    Raises UserError."""
+    names = file_names(judge.judge for judge in judges)
+    files = []
+    for judge in judges:
+        files.append(folder / "cards" / f"{names[judge.judge]}.md")
+        save_bytes(files[-1], card(judge, rows, data).encode())
+    return files
+
+
+def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], data: CardData) -> str:
+    """Write the card in Markdown, with the header that the hub reads."""
+    return "\n".join(
+        [
+            *("---", "license: other", "tags:", "- llm-judge", "- robustness", "---", ""),
+            f"# What the verdicts of {cell(judge.judge)} survive",
+            "",
+            f"`{badge(judge)}`",
+            "",
+            "Precision of its verdicts if every failure came with the attack that hurts most, "
+            "with the limits explained below. Written by `trajudge robust`.",
+            "",
+            *_facts([*_identity(judge), *_tried(judge), *_runs(judge, data)]),
+            *("", "## Runs as they were", "", *_clean(judge)),
+            *("", "## Under attack", "", *_attacked(judge)),
+            *("", "## Noise and consistency", "", *_steadiness(judge)),
+            *("", "## What no judge that is shown the same can see", "", *_unseen(judge)),
+            *("", "## Defences", "", *_defences(judge, rows)),
+            *("", "## What was not done", "", *_left_out(judge, data), ""),
+        ]
+    )
+
+
+def badge(judge: JudgeRobustness) -> str:
+    """Return the line for a leaderboard: version of the catalogue, and precision under the worst
+    attack of the agent and of the page with its limits."""
+    parts = [f"{threat} {_worst(judge.worst.get(threat))}" for threat in ("agent", "page")]
+    return " · ".join([f"robust {catalogue_version().partition('-')[0]}", *parts])
+
+
+def _worst(worst: WorstCase | None) -> str:
+    if worst is None or not worst.attacks:
+        return "–"
+    found = f"{worst.attacks[0].precision:.2f}"
+    if worst.low is None or worst.high is None:
+        return found
+    return f"{found} [{worst.low:.2f}, {worst.high:.2f}]"
+
+
+def _facts(rows: Sequence[tuple[str, str]]) -> list[str]:
+    return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
+
+
+def _identity(judge: JudgeRobustness) -> Iterator[tuple[str, str]]:
+    yield "judge", cell(judge.judge)
+    facts = judge.configuration.facts if judge.configuration else {}
+    for name in _FACTS:
+        value = facts.get(name)
+        if value is None or value in ({}, []):
+            continue
+        shown = _without_folders(value)
+        text = shown if isinstance(shown, str) else orjson.dumps(shown).decode()
+        yield name.replace("_", " "), cell(text)
+
+
+def _without_folders(value: JsonValue) -> JsonValue:
+    """Name files by their names alone: where they lie on a machine is nobody's business."""
+    if isinstance(value, dict):
+        return {name: _without_folders(one) for name, one in value.items()}
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+
+
+def _tried(judge: JudgeRobustness) -> Iterator[tuple[str, str]]:
+    known = [one for rates in judge.rates if (one := known_perturbation(rates.name))]
+    families = ", ".join(f"{k} {n}" for k, n in sorted(Counter(p.family for p in known).items()))
+    grades = Counter(p.grade for p in known if p.attacker == "page")
+    yield "catalogue", f"{catalogue_version()}: {len(judge.rates)} perturbations tried ({families})"
+    shown = ", ".join(f"{n} {grade}" for grade, n in sorted(grades.items()))
+    yield "changes of pages", shown or "none"
+
+
+def _runs(judge: JudgeRobustness, data: CardData) -> Iterator[tuple[str, str]]:
+    runs, points = judge.runs, judge.operating
+    outcome = f"{points.successes} successes, {points.failures} failures"
+    yield "runs", f"{runs.runs} of {runs.tasks} tasks ({outcome}), in {runs.variants} variants"
+    yield "benchmarks (runs)", _counted(runs.benchmarks)
+    yield "agents (runs)", _counted(runs.agents)
+    state = "the state that each run left in its application, and nobody's opinion"
+    yield "truth", state if data.from_state else "the labels that people gave"
+    yield "licence of the runs", data.licence or "not known: name it before you publish any of them"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{cell(name)} ({n})" for name, n in counts.items())
+
+
+def _clean(judge: JudgeRobustness) -> Iterator[str]:
+    overall = judge.overall
+    yield from _facts([("precision", _rate(overall.precision)), ("recall", _rate(overall.recall))])
+    yield from ("", "At the judge's own verdict: no threshold was fitted. 95 % limits over tasks.")
+
+
+def _attacked(judge: JudgeRobustness) -> Iterator[str]:
+    yield "| attacks by | tried | precision under the worst [limits] | the worst |"
+    yield "|:--|--:|--:|:--|"
+    for threat, worst in judge.worst.items():
+        first = worst.attacks[0].name if worst.attacks else "–"
+        yield f"| {threat} | {len(worst.attacks)} | {_worst(worst)} | {cell(first)} |"
+    yield ""
+    yield (
+        "Each limit is one-sided and made for 95 %; the lower one holds for all attacks of the "
+        "row at once. How often they hold in simulations: `python -m benchmarks.robustness`."
+    )
+    names = {attack.name for worst in judge.worst.values() for attack in worst.attacks}
+    found = [one for one in judge.rates if one.name in names and one.attack_success.trials]
+    found.sort(key=lambda one: (-(one.attack_success.estimate or 0.0), one.name))
+    if found:
+        yield from ("", "Of the failures that it had rejected, the share that it accepts:", "")
+        yield "| attack | failures accepted | under the benign twin |"
+        yield "|:--|--:|--:|"
+        yield from (_attack(one) for one in found[:_SHOWN])
+    if len(found) > _SHOWN:
+        yield from ("", f"And {len(found) - _SHOWN} more attacks, none of which does more.")
+
+
+def _attack(one: PerturbationRates) -> str:
+    return f"| {cell(one.name)} | {_rate(one.attack_success)} | {_rate(one.twin_success)} |"
+
+
+def _steadiness(judge: JudgeRobustness) -> Iterator[str]:
+    overall = judge.overall
+    rows = [
+        ("verdicts that flip when the same is asked again", _rate(overall.noise)),
+        ("flips under harmless changes beyond that", _difference(overall.excess_flips)),
+        (
+            f"runs judged alike under all of {overall.changes} harmless changes",
+            _rate(overall.consistency),
+        ),
+        ("pairs right where the truth changes", _rate(overall.pair_accuracy)),
+        ("verdicts lost under a change", _rate(overall.coverage_lost)),
+    ]
+    for one in judge.rates:
+        known = known_perturbation(one.name)
+        if known is not None and known.asking is not None:
+            rows.append((f"flips under {one.name}", _rate(one.flips)))
+    if judge.adaptive:
+        rows += [
+            (f"an attacker that learns, within {n} queries", _rate(rate))
+            for n, rate in judge.adaptive.within.items()
+        ]
+    return iter(_facts(rows))
+
+
+def _unseen(judge: JudgeRobustness) -> Iterator[str]:
+    if not judge.asks_model:
+        yield "Not told: the judge sends no prompts that could be compared."
+    elif not judge.undetectable:
+        yield "No failure had, byte by byte, the prompts of a success."
+    for name, variants, of in judge.undetectable:
+        yield (
+            f"- {cell(name)}: {variants} of {of} failures have, byte by byte, the prompts of a "
+            "run that succeeded"
+        )
+
+
+def _defences(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow]) -> Iterator[str]:
+    base = next((row.base for row in rows if row.judge == judge.judge), None)
+    mine = [row for row in rows if row.base == base]
+    if not any(row.defences for row in mine):
+        yield "None was measured beside it (`trajudge robust --defence each`)."
+        return
+    yield from (markdown(table).strip() for table in comparison_tables(mine))
+    yield ""
+    yield (
+        "A defence that only makes the judge stricter lies on the judge's own curve of precision "
+        "and recall (`curve.svg`), and adds nothing above it."
+    )
+
+
+def _left_out(judge: JudgeRobustness, data: CardData) -> Iterator[str]:
+    checks = "the record and of the application's state" if data.from_state else "the record alone"
+    yield (
+        "- A reading by people: that a change does to the truth what is said of it rests on checks "
+        f"of {checks}."
+    )
+    yield "- Attacks that are not in the catalogue, other languages and other locales."
+    if not judge.adaptive:
+        yield "- An attacker that learns from the judge's verdicts (`--adaptive`)."
+    grades = {
+        known.grade
+        for one in judge.rates
+        if (known := known_perturbation(one.name)) and known.attacker == "page"
+    }
+    if "native" not in grades:
+        yield (
+            "- Pages that held the attack when they were recorded: the records were edited, which "
+            "is a weaker claim (`trajudge env record --variants`)."
+        )
+    if not judge.overall.noise.trials:
+        yield "- The judge's own noise: no run was judged twice."
+    yield "- Choosing: a limit holds for one judge, not for the best of several."
+
+
+def _rate(rate: RobustnessRate) -> str:
+    if rate.estimate is None:
+        return "–"
+    limits = _limits(rate.low, rate.high)
+    return f"{100 * rate.estimate:.1f} %{limits} ({rate.hits} of {rate.trials})"
+
+
+def _difference(found: RateDifference) -> str:
+    if found.estimate is None:
+        return "–"
+    points = f"{100 * found.estimate:+z.1f} points"
+    return f"{points}{_limits(found.low, found.high)} ({found.trials} pairs)"
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{100 * low:z.1f}, {100 * high:z.1f}]"
+
+
+# The cases.
+
+_HEADINGS: Mapping[CaseKind, str] = {
+    "fooled": "accepts a failure",
+    "not followed": "does not follow a change of the truth",
+    "unstable": "changes its verdict under a harmless change",
+}
+_LINES = 60  # of a difference
+_WIDTH = 300  # of a line, in characters
+_WORDS = 1_000  # of the judge's reasons, in characters
+Runs = Mapping[TrajectoryKey, Trajectory]
+
+
+def write_cases(judges: Sequence[JudgeRobustness], attacked: Path, folder: Path) -> list[Path]:
+    """Write ``cases/JUDGE.md`` for every judge that a change moved, from the folder of changed
+    runs. Raises UserError."""
+    wanted = {key for judge in judges for case in judge.cases for key in _keys(case)}
+    if not wanted:
+        return []
+    read = store.read(attacked, lambda key: key in wanted)
+    runs = {one.key: one for one in read if isinstance(one, Trajectory)}
+    files = []
+    for judge, name in file_names(judge.judge for judge in judges).items():
+        cases = next(one.cases for one in judges if one.judge == judge)
+        if cases:
+            files.append(folder / "cases" / f"{name}.md")
+            save_bytes(files[-1], cases_text(judge, cases, runs).encode())
+    return files
+
+
+def _keys(case: InstructiveCase) -> tuple[TrajectoryKey, TrajectoryKey]:
+    changed = f"{case.source.agent}~{case.perturbation}"
+    return case.source, case.source.model_copy(update={"agent": changed})
+
+
+def cases_text(judge: str, cases: Sequence[InstructiveCase], runs: Runs) -> str:
+    """Write all cases; of runs that are not among ``runs`` without the difference."""
+    lines = [
+        f"# What moves {cell(judge)}",
+        "",
+        "One run for each of the changes that move this judge most. The texts are those of the "
+        "runs and of the judge: their licence is that of the data.",
+        "",
+    ]
+    for number, case in enumerate(cases, start=1):
+        lines += _case(number, case, runs)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _case(number: int, case: InstructiveCase, runs: Runs) -> Iterator[str]:
+    known = known_perturbation(case.perturbation)
+    yield from (f"## {number}. {cell(case.perturbation)}: {_HEADINGS[case.kind]}", "")
+    if known is not None:
+        yield from (cell(known.summary), "")
+    source, changed = (runs.get(key) for key in _keys(case))
+    yield f"- run: {cell(str(case.source))}"
+    if source is not None:
+        yield f"- goal: {cell(source.goal)}"
+    yield f"- truth: {_said(case.truth, None)}"
+    yield f"- verdict before: {_said(case.clean, case.clean_score)}"
+    yield from (f"- verdict after: {_said(case.perturbed, case.perturbed_score)}", "")
+    for name, words in (("before", case.clean_reasoning), ("after", case.perturbed_reasoning)):
+        if words:
+            short = words if len(words) <= _WORDS else f"{words[:_WORDS]} …"
+            yield from (f"The judge {name}:", "", *fenced(short.splitlines(), "text"), "")
+    if source is not None and changed is not None:
+        yield from ("What the change made of the run:", "")
+        yield from (*fenced(difference(source, changed), "diff"), "")
+
+
+def _said(verdict: bool | None, score: float | None) -> str:
+    word = {True: "success", False: "failure", None: "not known"}[verdict]
+    return word if score is None else f"{word} (score {score:.3g})"
+
+
+def difference(before: Trajectory, after: Trajectory) -> list[str]:
+    """Return the lines in which two runs differ, with one line around each, cut where they are
+    many or long."""
+    lines = [
+        line if len(line) <= _WIDTH else f"{line[:_WIDTH]} …"
+        for line in unified_diff([*_lines(before)], [*_lines(after)], lineterm="", n=1)
+        if not line.startswith(("---", "+++"))
+    ]
+    left = len(lines) - _LINES
+    return lines if left <= 0 else [*lines[:_LINES], f"… and {left} more lines"]
+
+
+def _lines(run: Trajectory) -> Iterator[str]:
+    """Write a run, a fact a line; lines of a tree or a thought begin with the step's number."""
+    yield f"goal: {run.goal}"
+    for step in run.steps:
+        yield from _step_lines(step)
+    yield from _block("answer", run.answer)
+
+
+def _step_lines(step: Step) -> Iterator[str]:
+    seen = step.observation
+    place = f"step {step.index}"
+    yield from _block(f"{place}, url", seen.url)
+    yield from _block(f"{place}, tree", seen.axtree or seen.axtree_pruned)
+    if seen.screenshot is not None:
+        yield f"{place}, screenshot: {_picture(seen.screenshot)}"
+    yield from _block(f"{place}, error", seen.page_error)
+    yield from _block(f"{place}, thought", step.reasoning)
+    yield from _block(f"{place}, action", step.action)
+
+
+def _block(name: str, text: str | None) -> Iterator[str]:
+    return (f"{name}: {line}" for line in (text or "").splitlines())
+
+
+def _picture(ref: ImageRef) -> str:
+    return (ref.sha256 or (ref.path.name if ref.path else "not known"))[:12]

@@ -1,2 +1,0 @@
-"""Judges behind defences, beside the same judges without: what ``trajudge robust --defence`` asks
-and compares."""

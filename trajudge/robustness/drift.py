@@ -1,0 +1,291 @@
+"""Drift: frozen verdicts of a judge on some runs (canaries), about which it is asked again later,
+to see whether the model still says the same: two draws of every prompt that no cache holds, once a
+day."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from trajudge.annotations.agentrewardbench import family_of
+from trajudge.eval.reporting.sentences import probability
+from trajudge.eval.runs.settings import RunRequest
+from trajudge.robustness.catalogue import catalogue
+from trajudge.robustness.judging import carried_out, planned
+from trajudge.robustness.pairs import IDENTITY, Verdicts, judged_run, verdicts_of
+from trajudge.robustness.perturb import expanded, read_variants
+from trajudge.robustness.settings import RobustConfig
+from trajudge.robustness.subjects import subjects
+from trajudge.stats.comparison import exchange_test, holm
+from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.util.commands import FAILURES, OK
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8, save_bytes
+from trajudge.util.tables import all_folded
+from trajudge.util.terminal import count_of
+from trajudge.util.validation import first_error
+
+
+class Canary(Record):
+    """One line: ``requests`` are the hashes of what the judge sent about the run as it was (none:
+    it asks no model), ``verdicts`` what it said then, and when the same was drawn again."""
+
+    judge: str
+    key: TrajectoryKey
+    requests: tuple[str, ...] = ()
+    verdicts: tuple[bool, bool]
+
+
+Canaries = Mapping[str, Mapping[TrajectoryKey, Canary]]
+
+
+def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
+    """Return a canary of each run, and each judge, of which there are both verdicts. Raises
+    UserError where there is none."""
+    identities = {
+        one.key: one.of for one in read_variants(attacked) if one.perturbation == IDENTITY
+    }
+    canaries = []
+    for run in map(judged_run, folders):
+        for name, judgments in () if run.sources_only else run.judgments.items():
+            said = verdicts_of(judgments)
+            for again, source in identities.items():
+                if source not in said or again not in said:
+                    continue
+                clean, second = said[source], said[again].success
+                if clean.success is not None and second is not None:
+                    asked = tuple(sorted(clean.requests))
+                    both = (clean.success, second)
+                    canaries.append(Canary(judge=name, key=source, requests=asked, verdicts=both))
+    if not canaries:
+        raise UserError(
+            "--drift: no run has two verdicts of one judge: leave the perturbation identity in"
+        )
+    return canaries
+
+
+def write_canaries(file: Path, canaries: Sequence[Canary]) -> None:
+    """Write the file, a line each. Raises UserError."""
+    save_bytes(file, b"".join(to_json(one) + b"\n" for one in canaries))
+
+
+def read_canaries(file: Path) -> Canaries:
+    """Read the file, by judge and run. Raises UserError naming the line."""
+    found: dict[str, dict[TrajectoryKey, Canary]] = {}
+    try:
+        lines = read_utf8(file).splitlines()
+    except OSError as error:
+        raise UserError(
+            f"--drift {file}: cannot be read ({error.strerror}): name another file"
+        ) from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            one = Canary.model_validate_json(line)
+        except ValidationError as error:
+            raise UserError(
+                f"--drift {file}: line {number} is damaged ({first_error(error, 'the line')}): "
+                "restore the file from a copy, or remove it, so that it is written anew"
+            ) from error
+        found.setdefault(one.judge, {})[one.key] = one
+    if not found:
+        raise UserError(f"--drift {file}: is empty: remove it, so that it is written anew")
+    return found
+
+
+# Asked again: two draws of every prompt, once a day.
+
+AGAIN = ("canary-1", "canary-2")
+
+
+class CanaryRound(NamedTuple):
+    """What was asked on one day: the runs to draw again, the run of each judge on them, and its
+    ``canaries`` by the name that it has there. ``code`` is not 0 where there is nothing to
+    measure."""
+
+    code: int
+    asked: Path
+    folders: tuple[Path, ...]
+    canaries: Canaries
+
+
+def asked_again(
+    request: RunRequest, config: RobustConfig, canaries: Canaries, day: date
+) -> CanaryRound:
+    """Ask every judge of the request about its canaries. What was asked on the same day is not
+    asked twice, so that an interrupted round goes on. Raises UserError."""
+    out = config.out / "canaries" / day.isoformat()
+    known = subjects(request.data.data, request.data.annotations, request.data.labels_by)
+    keys = {key for some in canaries.values() for key in some}
+    kept = tuple(one for one in known.trajectories if one.key in keys)
+    if len(kept) < len(keys):
+        raise UserError(
+            f"--drift {config.drift}: {len(keys) - len(kept)} of its {len(keys)} runs are "
+            "not in the data: name the data that they were frozen from with --data"
+        )
+    identity = catalogue()[IDENTITY]
+    draws = [
+        identity.model_copy(update={"name": name, "sample": 2 * day.toordinal() + place})
+        for place, name in enumerate(AGAIN)
+    ]
+    expanded(out / "asked", known._replace(trajectories=kept), draws, config.seed)
+    alone = config.model_copy(update={"out": out, "suite": "core", "perturbation": ()})
+    runs = planned(request, out / "asked", alone)
+    frozen = {}
+    for plan in runs:
+        if plan.judge_id not in canaries:
+            raise UserError(
+                f"--drift {config.drift}: holds none of {plan.judge_id}: freeze them "
+                "into another file"
+            )
+        frozen[plan.judge_id] = canaries[plan.judge_id]
+    done = carried_out(request, runs)
+    if done.failed is not None:  # a round compares every judge, or says why it cannot
+        raise done.failed
+    return CanaryRound(done.code, out / "asked", done.folders, frozen)
+
+
+# Compared beyond the judge's own noise.
+
+LEVEL = 0.05
+
+
+class JudgeDrift(NamedTuple):
+    """One judge's canaries. ``compared``: those with the prompts of then and both verdicts of now;
+    ``other_prompts`` and ``unanswered`` are the rest. ``between``: how often a verdict of now
+    differs from one of then; ``within``: two verdicts of the same time; ``accepted_then`` and
+    ``accepted_now`` are shares of success. ``p_adjusted`` by Holm over the judges."""
+
+    judge: str
+    compared: int
+    other_prompts: int
+    unanswered: int
+    between: float | None = None
+    within: float | None = None
+    accepted_then: float | None = None
+    accepted_now: float | None = None
+    p_value: float = 1.0
+    p_adjusted: float = 1.0
+
+    @property
+    def has_drifted(self) -> bool:
+        return self.p_adjusted < LEVEL
+
+
+def drifts(asked: CanaryRound, seed: int) -> list[JudgeDrift]:
+    """Compare every judge of the round with its canaries. Raises UserError."""
+    variants = read_variants(asked.asked)
+    again: dict[TrajectoryKey, dict[str, TrajectoryKey]] = {}
+    for one in variants:
+        again.setdefault(one.of, {})[one.perturbation] = one.key
+    found = []
+    for run in map(judged_run, asked.folders):
+        for name, judgments in run.judgments.items():
+            said = verdicts_of(judgments)
+            mine = list(asked.canaries[name].values())
+            found.append(_drift(name, mine, again, said, np.random.default_rng(seed)))
+    adjusted = holm([one.p_value for one in found])
+    return [one._replace(p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+
+
+def _drift(
+    judge: str,
+    canaries: Sequence[Canary],
+    again: dict[TrajectoryKey, dict[str, TrajectoryKey]],
+    said: Verdicts,
+    rng: np.random.Generator,
+) -> JudgeDrift:
+    same = [one for one in canaries if set(one.requests) == _requests(said, one.key)]
+    rows: list[tuple[Canary, list[bool]]] = []
+    for one in same:
+        keys = [again.get(one.key, {}).get(name) for name in AGAIN]
+        verdicts = [said[key].success for key in keys if key is not None and key in said]
+        told = [verdict for verdict in verdicts if verdict is not None]
+        if len(told) == len(AGAIN):
+            rows.append((one, told))
+    counts = (len(rows), len(canaries) - len(same), len(same) - len(rows))
+    if not rows:
+        return JudgeDrift(judge, *counts)
+    then, now = np.array([one.verdicts for one, _ in rows]), np.array([told for _, told in rows])
+    tasks = [(one.key.benchmark, family_of(one.key)) for one, _ in rows]
+    numbers = {task: place for place, task in enumerate(sorted(set(tasks)))}
+    test = exchange_test(then, now, [numbers[task] for task in tasks], rng)
+    accepted = (float(then.mean()), float(now.mean()))
+    return JudgeDrift(judge, *counts, test.between, test.within, *accepted, test.p_value)
+
+
+def _requests(said: Verdicts, key: TrajectoryKey) -> set[str]:
+    return set(said[key].requests) if key in said else set()
+
+
+def write_drift(found: Sequence[JudgeDrift], file: Path) -> Path:
+    """Write the figures as JSON. Raises UserError."""
+    content = [one._asdict() | {"has_drifted": one.has_drifted} for one in found]
+    save_bytes(file, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+    return file
+
+
+def drift_lines(found: Sequence[JudgeDrift]) -> list[str]:
+    """Say what was found, a few lines a judge."""
+    return [line for one in found for line in _lines(one)]
+
+
+def _lines(one: JudgeDrift) -> list[str]:
+    lines = [f"{one.judge}: no canary could be compared"]
+    if one.between is not None and one.within is not None:
+        p = probability(one.p_adjusted)
+        p = p if p.startswith("<") else f"= {p}"
+        told = "its verdicts have changed" if one.has_drifted else "no more than noise"
+        lines = [
+            f"{one.judge}: {told}: {100 * one.between:.1f} % of verdicts differ from the frozen "
+            f"ones, {100 * one.within:.1f} % between draws of one time (p {p})",
+            f"  {one.compared} canaries: {100 * (one.accepted_then or 0):.1f} % accepted then, "
+            f"{100 * (one.accepted_now or 0):.1f} % now",
+        ]
+    if one.other_prompts:
+        lines.append(
+            f"  {one.other_prompts} canaries have other prompts than the frozen ones, and tell "
+            "nothing about the model: the judge, its options, the data or this program has changed"
+        )
+    if one.unanswered:
+        lines.append(f"  {one.unanswered} canaries got no verdict")
+    return lines
+
+
+def freeze(file: Path, folders: Sequence[Path], attacked: Path) -> None:
+    """Write the canaries of the runs' judges and say so. Raises UserError."""
+    canaries = frozen(folders, attacked)
+    write_canaries(file, canaries)
+    judges = len({one.judge for one in canaries})
+    frozen_of = f"{count_of(len(canaries), 'canary')} of {count_of(judges, 'judge')}"
+    _say([f"{frozen_of} frozen in {file}: the same command asks again"])
+
+
+def _say(lines: Sequence[str]) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in all_folded(lines))
+
+
+def check_drift(request: RunRequest | None, config: RobustConfig, day: date | None = None) -> int:
+    """Ask the canaries again and say whether the judges answer as they did: exit code 1 where one
+    does not, or cannot be compared. ``request`` None: no judge is named; ``day``: today, by UTC.
+    Raises UserError."""
+    if request is None:
+        raise UserError(
+            f"--drift {config.drift}: is there already, and no judge to ask: name one with "
+            "--judge, or another file"
+        )
+    canaries = read_canaries(config.drift or Path())
+    asked = asked_again(request, config, canaries, day or datetime.now(UTC).date())
+    if asked.code != OK or not asked.folders:
+        return asked.code
+    found = drifts(asked, config.seed)
+    file = write_drift(found, asked.asked.parent / "drift.json")
+    _say([*drift_lines(found), f"written to {file}"])
+    return FAILURES if any(one.has_drifted or not one.compared for one in found) else OK

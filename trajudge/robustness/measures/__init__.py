@@ -1,1 +1,0 @@
-"""What a judge's verdicts survive, in numbers."""

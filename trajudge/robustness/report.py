@@ -1,0 +1,371 @@
+"""The robustness of the judges of some runs: what was measured of each, the cases that show best
+what moves it, and both as files."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run, differences
+from trajudge.judges.model import Judgment
+from trajudge.robustness.adaptive import AdaptiveSuccess
+from trajudge.robustness.catalogue import catalogue_version, known_perturbation, twins
+from trajudge.robustness.model import Attacker, Relation
+from trajudge.robustness.pairs import (
+    IDENTITY,
+    PairDetails,
+    PerturbedPairs,
+    asked_pairs,
+    asked_runs,
+    judged_run,
+    perturbed_pairs,
+    runs_as_they_were,
+    verdicts_of,
+)
+from trajudge.robustness.perturb import read_variants
+from trajudge.robustness.rates import (
+    OperatingPoints,
+    OverallRates,
+    PerturbationRates,
+    RateDifference,
+    RobustnessRate,
+    Undetectable,
+    WorstCase,
+    all_rates,
+    on_the_same_runs,
+    operating_points,
+    overall_rates,
+    undetectable,
+    with_obedience,
+    worst_case,
+)
+from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.util.errors import UserError
+from trajudge.util.files import save_bytes
+
+
+class RunsMeasured(NamedTuple):
+    """How many ``runs`` were changed, of how many ``tasks``, with how many ``variants``; runs by
+    benchmark and by agent."""
+
+    runs: int = 0
+    tasks: int = 0
+    variants: int = 0
+    benchmarks: Mapping[str, int] = MappingProxyType({})
+    agents: Mapping[str, int] = MappingProxyType({})
+
+
+def runs_measured(everything: Sequence[PerturbedPairs]) -> RunsMeasured:
+    """Count the sources of all pairs, each once."""
+    sources = {source for one in everything for source in one.sources}
+    return RunsMeasured(
+        len(sources),
+        len({(one.benchmark, one.task_id) for one in sources}),
+        sum(len(one.sources) for one in everything),
+        dict(sorted(Counter(one.benchmark for one in sources).items())),
+        dict(sorted(Counter(one.agent for one in sources).items())),
+    )
+
+
+# The cases that show best what moves a judge: one for each of the changes that do most.
+
+CaseKind = Literal["fooled", "not followed", "unstable"]
+CASES = 10
+# Of each kind, where there are as many; attacks fill what the others leave.
+_SHARES: Mapping[CaseKind, int] = {"fooled": 6, "not followed": 2, "unstable": 2}
+
+
+class InstructiveCase(NamedTuple):
+    """A run of which the judge said ``clean`` and, under the perturbation, ``perturbed``, with the
+    scores and reasons that it gave. ``fooled``: it accepts a failure now. ``not followed``: the
+    truth changed, its right verdict did not. ``unstable``: a harmless change moved it. ``truth`` is
+    the source's."""
+
+    kind: CaseKind
+    perturbation: str
+    source: TrajectoryKey
+    truth: bool | None
+    clean: bool
+    perturbed: bool
+    clean_score: float | None
+    perturbed_score: float | None
+    clean_reasoning: str
+    perturbed_reasoning: str
+
+
+class _Place(NamedTuple):
+    """One pair of a perturbation, and how it is ranked: the least first."""
+
+    rank: tuple[object, ...]
+    kind: CaseKind
+    pairs: PerturbedPairs
+    details: PairDetails
+    at: int
+
+
+def instructive_cases(
+    everything: Sequence[PerturbedPairs],
+    attacks: Mapping[str, str | None],
+    harmless: Collection[str],
+) -> tuple[InstructiveCase, ...]:
+    """Choose at most ``CASES``. ``attacks`` names the benign twin of each, ``harmless`` the
+    perturbations of family A.
+
+    Of each perturbation one run, of a task that was not shown before where there is one: first the
+    perturbations that move most runs, and of their runs those that the twin does not move and whose
+    score changes most.
+    """
+    by_name = {one.name: one for one in everything}
+    ranked: dict[CaseKind, list[list[_Place]]] = {kind: [] for kind in _SHARES}
+    for one in everything:
+        kind: CaseKind = "not followed"
+        if one.name in attacks:
+            kind = "fooled"
+        elif one.name in harmless and one.name != IDENTITY:
+            kind = "unstable"
+        elif one.relation not in (Relation.FALSE, Relation.TRUE):
+            continue
+        if places := _places(one, kind, by_name.get(attacks.get(one.name) or "")):
+            ranked[kind].append(places)
+    for found in ranked.values():
+        found.sort(key=lambda places: (-_share(places), places[0].pairs.name))
+    return tuple(_case(place) for place in _chosen(ranked))
+
+
+def _chosen(ranked: Mapping[CaseKind, list[list[_Place]]]) -> list[_Place]:
+    first = [places for kind, most in _SHARES.items() for places in ranked[kind][:most]]
+    rest = [places for kind, most in _SHARES.items() for places in ranked[kind][most:]]
+    shown: set[tuple[str, str]] = set()
+    chosen = []
+    for places in [*first, *rest][:CASES]:
+        place = min(places, key=lambda one: (_task(one) in shown, one.rank))
+        shown.add(_task(place))
+        chosen.append(place)
+    return sorted(chosen, key=lambda one: list(_SHARES).index(one.kind))
+
+
+def _places(pairs: PerturbedPairs, kind: CaseKind, twin: PerturbedPairs | None) -> list[_Place]:
+    """List the pairs of one perturbation that show what their kind says, the best first."""
+    details = pairs.details
+    if details is None:
+        return []
+    benign = on_the_same_runs(pairs, twin, twin.perturbed if twin else np.empty(0))
+    change = np.nan_to_num(np.abs(details.after - details.before))
+    made = [
+        _Place((benign[at] == 1, -change[at], source.order), kind, pairs, details, int(at))
+        for at in np.flatnonzero(_moved(pairs, kind))
+        for source in [pairs.sources[at]]
+    ]
+    return sorted(made, key=lambda one: one.rank)
+
+
+def _moved(pairs: PerturbedPairs, kind: CaseKind) -> NDArray[np.bool_]:
+    both = ~np.isnan(pairs.clean) & ~np.isnan(pairs.perturbed)
+    flipped = both & (pairs.clean != pairs.perturbed)
+    after = float(pairs.relation is Relation.TRUE)
+    found = {
+        "fooled": flipped & (pairs.truth == 0) & (pairs.perturbed == 1),
+        "unstable": flipped,
+        "not followed": both & ~flipped & (pairs.truth == pairs.clean) & (pairs.truth == 1 - after),
+    }
+    return np.asarray(found[kind])
+
+
+def _share(places: Sequence[_Place]) -> float:
+    return len(places) / len(places[0].pairs.clean)
+
+
+def _task(place: _Place) -> tuple[str, str]:
+    source = place.pairs.sources[place.at]
+    return source.benchmark, source.task_id
+
+
+def _case(place: _Place) -> InstructiveCase:
+    pairs, at = place.pairs, place.at
+    before, after = place.details.clean[at], place.details.perturbed[at]
+    truth = pairs.truth[at]
+    return InstructiveCase(
+        place.kind,
+        pairs.name,
+        pairs.sources[at],
+        None if np.isnan(truth) else bool(truth),
+        bool(pairs.clean[at]),
+        bool(pairs.perturbed[at]),
+        before.score,
+        after.score,
+        before.reasoning,
+        after.reasoning,
+    )
+
+
+# What was measured of each judge.
+
+THREATS = {
+    "agent": (Attacker.AGENT,),
+    "page": (Attacker.PAGE,),
+    "agent and page": (Attacker.AGENT, Attacker.PAGE),
+}
+
+ROBUSTNESS_FILE = "robustness.json"
+_COLUMNS = (
+    *("judge", "perturbation", "rate", "hits", "trials", "estimate", "low", "high"),
+    *("p_value", "p_adjusted"),
+)
+
+
+class JudgeRobustness(NamedTuple):
+    """One judge: its rates by perturbation, its worst case by who attacks, what all perturbations
+    tell together, those that nobody who is shown what it is shown could tell, and what an attacker
+    that learns came to, where one was let loose. ``configuration`` tells which judge it was,
+    ``runs`` what it was measured on, ``operating`` how it trades precision for recall there,
+    ``cases`` what shows best what moves it; ``asks_model``: it sent requests."""
+
+    judge: str
+    rates: tuple[PerturbationRates, ...]
+    worst: dict[str, WorstCase]
+    overall: OverallRates = OverallRates()
+    undetectable: tuple[Undetectable, ...] = ()
+    adaptive: AdaptiveSuccess | None = None
+    configuration: JudgeConfiguration | None = None
+    runs: RunsMeasured = RunsMeasured()
+    operating: OperatingPoints = OperatingPoints()
+    cases: tuple[InstructiveCase, ...] = ()
+    asks_model: bool = False
+
+
+def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobustness]:
+    """Measure every judge of the runs. Raises UserError for files that cannot be read, and for
+    runs without a verdict on the changed trajectories."""
+    variants = read_variants(attacked)
+    by_judge: dict[str, list[Judgment]] = defaultdict(list)
+    configured: dict[str, tuple[Path, JudgeConfiguration]] = {}
+    read = [judged_run(run) for run in runs]
+    asked = asked_runs(read)
+    otherwise = {one.run.folder for one in asked if one.run.sources_only}
+    for run in (one for one in read if one.folder not in otherwise):
+        for name, judgments in run.judgments.items():
+            by_judge[name] += judgments
+            configuration = configuration_of_run(name, run.manifest)
+            first = configured.setdefault(name, (run.folder, configuration))
+            _check_same(run.folder, configuration, *first)
+    judges = []
+    for name, judgments in sorted(by_judge.items()):
+        verdicts = verdicts_of(judgments)
+        pairs = perturbed_pairs(variants, verdicts)
+        if pairs:
+            base, mine = runs_as_they_were(pairs), [one for one in asked if one.base == name]
+            pairs += filter(None, (asked_pairs(one, base, verdicts) for one in mine))
+            made = _robustness(name, pairs, np.random.default_rng(seed))
+            judges.append(made._replace(configuration=configured[name][1]))
+    if not judges:
+        raise UserError(
+            f"{runs[0]}: holds no judgment of a changed run and of its source: judge the folder "
+            f"with  trajudge judge --data {attacked}  (it needs the perturbation identity, or a "
+            "run on the sources beside it)"
+        )
+    return judges
+
+
+def _check_same(
+    run: Path, configuration: JudgeConfiguration, first: Path, other: JudgeConfiguration
+) -> None:
+    if different := list(differences(other, configuration)):
+        raise UserError(
+            f"{run}: its {configuration.judge} is configured otherwise than that of {first} "
+            f"({'; '.join(different)}): measure them apart"
+        )
+
+
+def _robustness(
+    judge: str, pairs: Sequence[PerturbedPairs], rng: np.random.Generator
+) -> JudgeRobustness:
+    known = {one.name: known_perturbation(one.name) for one in pairs}
+    rates = all_rates(pairs, {name: getattr(one, "twin", None) for name, one in known.items()})
+    measured = zip(rates, pairs, strict=True)
+    identity = next((one for one in pairs if one.name == IDENTITY), None)
+    base = identity if identity and not identity.is_drawn_again else runs_as_they_were(pairs)
+    worst = {
+        threat: worst_case([one for one in pairs if _is_attack(one, who)], base, rng)
+        for threat, who in THREATS.items()
+    }
+    harmless, changing = (
+        [name for name, one in known.items() if one and one.family == letter] for letter in "AB"
+    )
+    attacks = {
+        one.name: getattr(known[one.name], "twin", None)
+        for one in pairs
+        if _is_attack(one, THREATS["agent and page"])
+    }
+    return JudgeRobustness(
+        judge,
+        tuple(with_obedience(one, of, judge) for one, of in measured),
+        worst,
+        overall_rates(pairs, harmless, changing, base),
+        undetectable(pairs),
+        runs=runs_measured(pairs),
+        operating=operating_points(pairs),
+        cases=instructive_cases(pairs, attacks, harmless),
+        asks_model=any(one.requests for of in pairs if of.details for one in of.details.clean),
+    )
+
+
+def _is_attack(pairs: PerturbedPairs, who: Sequence[Attacker]) -> bool:
+    """Say whether it is for one of these attackers, and not the benign twin of an attack."""
+    known = known_perturbation(pairs.name)
+    if known is None or pairs.name in twins():
+        return False
+    return known.attacker in who and pairs.relation is Relation.KEEP
+
+
+def write_robustness(
+    judges: Sequence[JudgeRobustness], folder: Path, settings: Mapping[str, Any]
+) -> tuple[Path, Path]:
+    """Write ``robustness.json``, with the settings, and ``robustness.csv``; return their paths.
+    Raises UserError."""
+    record, table = folder / ROBUSTNESS_FILE, folder / "robustness.csv"
+    content = {
+        "catalogue": catalogue_version(),
+        "settings": settings,
+        "judges": [_plain(one) for one in judges],
+    }
+    save_bytes(record, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+    save_csv(table, _COLUMNS, (row for judge in judges for row in _rows(judge)))
+    return record, table
+
+
+def _rows(judge: JudgeRobustness) -> Iterator[tuple[object, ...]]:
+    for one in judge.rates:
+        for name, rate in one._asdict().items():
+            if isinstance(rate, RobustnessRate) and rate.trials:
+                yield (judge.judge, one.name, name, *rate, "", "")
+            if isinstance(rate, RateDifference) and rate.trials:
+                yield (judge.judge, one.name, name, "", *rate)
+
+
+def save_csv(file: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table as CSV. Raises UserError."""
+    text = StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(head)
+    writer.writerows(rows)
+    save_bytes(file, text.getvalue().encode())
+
+
+def _plain(value: Any) -> Any:
+    """Return tuples with names, and records, as JSON objects."""
+    if isinstance(value, Record):
+        return value.model_dump(mode="json")
+    if hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value

@@ -1,1 +1,0 @@
-"""Values that are quantities: numbers, amounts, dates, durations, places."""

@@ -1,1 +1,0 @@
-"""Values that are texts: strings, names, addresses, documents."""
