@@ -29,11 +29,22 @@ def test_the_screens_are_true_to_the_commands_and_their_files(
         assert not screen or shown == screen
     select, accept, audit = (" ".join(screen.split()) for _, screen in SCREENS[1:])
     decision = json.loads(Path("selection/decision.json").read_text())
-    precision = decision["findings"][decision["nearest"]]["precision"]
+    nearest = decision["findings"][decision["nearest"]]
+    precision, (low, high) = nearest["precision"], nearest["interval"]
     assert (
         f"{precision['hits']} of the {precision['trials']} runs that it accepts are true successes "
-        f"({100 * precision['estimate']:.1f} %)" in select
+        f"({100 * precision['estimate']:.1f} %; 95 % interval {100 * low:.1f} to {100 * high:.1f})"
+        in select
     )
+    assert f"too few tasks ({nearest['tasks']})" in select
+    scored = json.loads(Path("heuristic/results.json").read_text())["scores"]
+    [overall] = [
+        score
+        for score in scored
+        if (score["benchmark"], score["agent"], score["label"]) == ("overall", "all", "success")
+        and not score["baseline"]
+    ]
+    assert overall["intervals"]["precision"] == pytest.approx([low, high])  # as score shows it
     counts = json.loads(Path("training/acceptance.json").read_text())["counts"]
     total = sum(counts.values())
     assert (
