@@ -30,7 +30,7 @@ ALLOWED = {
     "app": {"util", "stats", "trajectories", "annotations", "prompts", "judges", "eval"},
     "robustness": {"util", "stats", "trajectories", "annotations", "prompts", "judges", "eval"},
     "rewards": {"util", "stats", "trajectories", "judges", "eval"},
-    "proxy": {"util"},
+    "proxy": {"util", "judges"},
 }
 # What starts the commands of every room by name, and what makes public names of them.
 DISPATCHERS = {"eval/cli.py"}
@@ -293,10 +293,12 @@ OPENERS = {
     "environments/chromium/process.py": "locks and logs of browsers that it starts",
     "environments/model/state.py": "SQLite in memory",
     "eval/store/published.py": "thousands of files: O_NONBLOCK, and looked at when open",
+    "judges/adapters/failures.py": "files of this package, through importlib",
     "judges/fidelity.py": "files of this package, through importlib",
     "judges/engine/budget.py": "appends",
     "judges/engine/cache.py": "SQLite, after check_regular, and locks next to it",
     "prompts/render.py": "files of this package, through importlib",
+    "proxy/addon.py": "settings that process.py wrote for it: it imports nothing of ours",
     "robustness/families/__init__.py": "files of this package, through importlib",
     "robustness/rates.py": "files of this package, through importlib",
     "rules/verified/state.py": "SQLite, after check_regular",

@@ -66,7 +66,7 @@ def make_pictures(browser: Browser, folder: Path, scratch: Path) -> None:
 
 def _addresses(run: Path) -> Iterator[str]:
     yield f"/run/{run.name}"
-    yield f"/run/{run.name}/judgments?f=wrong:fp"
+    yield f"/run/{run.name}/judgments?f=wrong:fp&sort=-agree"
     key = next(one.key for one in read_judgments(run) if one.key.benchmark == "shop")
     yield f"{trajectory_link(key)}?step=2"
 

@@ -13,7 +13,7 @@ from tests.environments.agents.solver import solving
 from tests.environments.cases import sound
 from tests.llm_replies import Incoming, answer
 from tests.llm_server import LlmServer
-from tests.proxy.program import mitmdump, mitmproxy
+from tests.proxy.program import mitmproxy
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.fault_proxy import check_plan
@@ -23,7 +23,7 @@ from trajudge.eval.cli import main as command
 from trajudge.util.commands import FAILURES, MOST_PAGE_LOADS, OK, USAGE_ERROR
 from trajudge.util.errors import UserError
 
-__all__ = ["mitmdump", "mitmproxy"]
+__all__ = ["mitmproxy"]
 pytestmark = pytest.mark.usefixtures("mitmproxy")
 main = command_of("env record")
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.eval.inputs import CASES, COMMAND_LINES, made, tree
+from tests.proxy.program import mitmproxy
 from trajudge.eval.cli import every_command, main
 
-__all__ = ["made"]  # a fixture
+__all__ = ["made", "mitmproxy"]  # fixtures
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -49,7 +50,11 @@ def check(made: Path, words: Sequence[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMAND_LINES, ids=lambda words: " ".join(words[:3]))
-def test_a_command_leaves_its_input_as_it_was(made: Path, words: Sequence[str]) -> None:
+def test_a_command_leaves_its_input_as_it_was(
+    made: Path, words: Sequence[str], request: pytest.FixtureRequest
+) -> None:
+    if words[:2] == ("proxy", "run"):
+        request.getfixturevalue("mitmproxy")
     check(made, words)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.proxy.arms import SCHEMES, Arm
-from tests.proxy.program import mitmdump, mitmproxy
+from tests.proxy.program import mitmproxy
 from tests.proxy.site import Site, open_site
 
-__all__ = ["mitmdump", "mitmproxy"]
+__all__ = ["mitmproxy"]
 
 
 def forgetting(site: Site) -> Site:

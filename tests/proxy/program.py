@@ -1,7 +1,8 @@
-"""mitmproxy for the tests of a folder, whose ``conftest.py`` names these fixtures."""
+"""mitmproxy for the tests of a folder, whose modules or ``conftest.py`` name the fixture."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,7 @@ from trajudge.util.errors import UserError
 from trajudge.util.machine import NoEnvironment
 
 
-@pytest.fixture(scope="session")
-def mitmdump() -> Path:
+def real_mitmdump() -> Path:
     """mitmproxy's program: the one that the user has, else in an environment of its own, which is
     made if it is not there."""
     with users_cache():
@@ -32,10 +32,16 @@ def mitmdump() -> Path:
 
 
 @pytest.fixture(scope="session")
-def mitmproxy(mitmdump: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The same program, with its imports done once, by the variable that names it to commands."""
-    folder = tmp_path_factory.mktemp("mitmproxy")
-    python = mitmdump.resolve().read_text().partition("\n")[0].removeprefix("#!")
+def mitmproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The same program, with its imports done once, by the variable that names it to commands. It
+    is started once, whichever folder's tests come first."""
+    named = os.environ.get(VARIABLE)
+    if named and "forking" in Path(named).parts:
+        yield
+        return
+    folder = tmp_path_factory.mktemp("mitmproxy") / "forking"
+    folder.mkdir()
+    python = real_mitmdump().resolve().read_text().partition("\n")[0].removeprefix("#!")
     script, link = Path(__file__).with_name("forking.py"), folder / "socket"
     with (
         subprocess.Popen([python, "-I", script, link]) as server,

@@ -318,7 +318,7 @@ class SidePanel(NamedTuple):
         return trajectory_link(self.judgment.key, step=step)
 
 
-class ComparedJudges(NamedTuple):
+class ComparePage(NamedTuple):
     """A page of the table; ``left_out`` judges behind the first ``MOST_JUDGES`` have no column.
     ``after`` begins the next page, None if this is the last."""
 
@@ -339,7 +339,7 @@ class ComparedJudges(NamedTuple):
         return len(self.every_judge) - len(self.judges)
 
 
-def compare(workspace: Workspace, query: CompareQuery, tables: PairedTables) -> ComparedJudges:
+def compare(workspace: Workspace, query: CompareQuery, tables: PairedTables) -> ComparePage:
     """Read a page of the comparison, its table of two among ``tables``. Raises PageError 404 for a
     run that is not there, UserError for one that cannot be read."""
     opened = query.runs or tuple(workspace.runs)
@@ -358,7 +358,7 @@ def compare(workspace: Workspace, query: CompareQuery, tables: PairedTables) -> 
     kept = _trajectories(view, query, paired)
     behind = kept[kept > query.after]
     shown, judges = behind[:PAGE].tolist(), names[:MOST_JUDGES]
-    return ComparedJudges(
+    return ComparePage(
         query=query,
         runs=combined.runs,
         judges=tuple(judges),
@@ -485,7 +485,7 @@ class _Comparison:
         return page(request, "compare/table.html", status, **shown)
 
 
-def _as_json(view: ComparedJudges) -> dict[str, object]:
+def _as_json(view: ComparePage) -> dict[str, object]:
     return {
         "judges": view.judges,
         "total": view.total,

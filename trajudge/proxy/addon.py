@@ -438,7 +438,7 @@ Fields = tuple[tuple[bytes, bytes], ...]  # of a message's head
 
 
 @dataclass(eq=False)
-class Exchange:
+class SiteExchange:
     """A request of the site and what became of it; times are Unix seconds."""
 
     task: Task
@@ -538,8 +538,8 @@ class FaultAddon:
         self.reached: set[tuple[str, int]] = set()
         self.link: asyncio.StreamWriter | None = None
         self.background: set[asyncio.Task[None]] = set()
-        self.under_way: set[Exchange] = set()
-        self.finished: list[tuple[Exchange, int, str, Fields, float]] = []
+        self.under_way: set[SiteExchange] = set()
+        self.finished: list[tuple[SiteExchange, int, str, Fields, float]] = []
 
     def load(self, loader: Any) -> None:
         """Declare the option that names the settings."""
@@ -808,7 +808,7 @@ class FaultAddon:
         _end_to_end(request)
         began, fields = request.timestamp_start, request.headers.fields
         body = request.raw_content or b""
-        exchange = Exchange(task, purpose, request.method, url, began, fields, body)
+        exchange = SiteExchange(task, purpose, request.method, url, began, fields, body)
         self.under_way.add(exchange)
         flow.metadata["trajudge"] = exchange
         if purpose.page:
@@ -843,7 +843,7 @@ class FaultAddon:
 
     # Faults.
 
-    async def hold_back(self, exchange: Exchange, load: PageLoad, stage: str) -> None:
+    async def hold_back(self, exchange: SiteExchange, load: PageLoad, stage: str) -> None:
         """Wait as the delays of a stage say; no other request waits with it."""
         for fault in list(load.open):
             if fault["kind"] == "delay" and fault["stage"] == stage:
@@ -853,7 +853,7 @@ class FaultAddon:
                 exchange.spans.append(("injected", start, time.time()))
 
     def answer_instead(
-        self, flow: "http.HTTPFlow", exchange: Exchange, load: PageLoad, fault: dict[str, Any]
+        self, flow: "http.HTTPFlow", exchange: SiteExchange, load: PageLoad, fault: dict[str, Any]
     ) -> None:
         """Answer a page load by a fault that takes the place of the site's answer."""
         exchange.replaced = exchange.ours = True
@@ -892,12 +892,14 @@ class FaultAddon:
             self.fired(exchange, load, fault, stage=stage, status=status)
         self.mask_others(exchange, load, fault)
 
-    def mask_others(self, exchange: Exchange, load: PageLoad, fault: dict[str, Any]) -> None:
+    def mask_others(self, exchange: SiteExchange, load: PageLoad, fault: dict[str, Any]) -> None:
         """Record the faults for which another has left no room."""
         for other in list(load.open):
             self.settle(exchange, load, other, "masked", reason=f"by {fault['id']}")
 
-    def fail_asset(self, flow: "http.HTTPFlow", exchange: Exchange, fault: dict[str, Any]) -> None:
+    def fail_asset(
+        self, flow: "http.HTTPFlow", exchange: SiteExchange, fault: dict[str, Any]
+    ) -> None:
         """Answer an asset by the fault of its page."""
         exchange.ours = True
         flow.response = http.Response.make(fault["status"], b"", {"Cache-Control": "no-store"})
@@ -907,14 +909,14 @@ class FaultAddon:
         exchange.faults.append(fault["id"])
 
     def fired(
-        self, exchange: Exchange, load: PageLoad, fault: dict[str, Any], **details: Any
+        self, exchange: SiteExchange, load: PageLoad, fault: dict[str, Any], **details: Any
     ) -> None:
         exchange.faults.append(fault["id"])
         self.settle(exchange, load, fault, "fired", **details)
 
     def settle(
         self,
-        exchange: Exchange,
+        exchange: SiteExchange,
         load: PageLoad,
         fault: dict[str, Any],
         outcome: str,
@@ -944,7 +946,7 @@ class FaultAddon:
         if (call := flow.metadata.get("trajudge-call")) is not None:
             self.read_answer(flow, call)
             return
-        exchange: Exchange | None = flow.metadata.get("trajudge")
+        exchange: SiteExchange | None = flow.metadata.get("trajudge")
         if exchange is None or exchange.done:
             return
         exchange.first_byte = time.time()
@@ -969,7 +971,7 @@ class FaultAddon:
             flow.response.stream = counted
 
     async def replaced_after(
-        self, flow: "http.HTTPFlow", exchange: Exchange, load: PageLoad
+        self, flow: "http.HTTPFlow", exchange: SiteExchange, load: PageLoad
     ) -> bool:
         """Return True if a fault takes the place of an answer that the site has given."""
         await self.hold_back(exchange, load, "after")
@@ -982,7 +984,7 @@ class FaultAddon:
             exchange.instead = fault
         return True
 
-    def leads_on(self, flow: "http.HTTPFlow", exchange: Exchange, load: PageLoad) -> bool:
+    def leads_on(self, flow: "http.HTTPFlow", exchange: SiteExchange, load: PageLoad) -> bool:
         """Return True for a redirect: its target belongs to the same page load."""
         location = flow.response.headers.get("location")
         if flow.response.status_code not in _REDIRECTS or not location:
@@ -992,7 +994,7 @@ class FaultAddon:
         return True
 
     def cutting(
-        self, exchange: Exchange, load: PageLoad, fault: dict[str, Any]
+        self, exchange: SiteExchange, load: PageLoad, fault: dict[str, Any]
     ) -> Callable[[bytes], list[bytes]]:
         """Return what gathers a document and lets its share pass; ``response`` breaks it off."""
         gathered = bytearray()
@@ -1016,7 +1018,7 @@ class FaultAddon:
         if (call := flow.metadata.get("trajudge-call")) is not None:
             self.end_call(call, response.status_code, None)
             return
-        exchange: Exchange | None = flow.metadata.get("trajudge")
+        exchange: SiteExchange | None = flow.metadata.get("trajudge")
         if exchange is None or exchange.done or response is None:
             return
         if not exchange.ours and exchange.sent is not None:
@@ -1035,7 +1037,9 @@ class FaultAddon:
         if exchange.error == CUT:
             flow.kill()
 
-    def change_document(self, flow: "http.HTTPFlow", exchange: Exchange, load: PageLoad) -> None:
+    def change_document(
+        self, flow: "http.HTTPFlow", exchange: SiteExchange, load: PageLoad
+    ) -> None:
         """Put the overlays into a document."""
         response = flow.response
         headers = response.headers
@@ -1076,7 +1080,7 @@ class FaultAddon:
         status = flow.response.status_code if flow.response else -1
         if (call := flow.metadata.get("trajudge-call")) is not None:
             self.end_call(call, status, message)
-        exchange: Exchange | None = flow.metadata.get("trajudge")
+        exchange: SiteExchange | None = flow.metadata.get("trajudge")
         if exchange is not None and not exchange.done:
             if exchange.sent is not None:
                 exchange.spans.append(("site", exchange.sent, time.time()))
@@ -1085,7 +1089,7 @@ class FaultAddon:
             self.finish(exchange, status, reason, headers, f"broke off: {message}")
 
     def finish(
-        self, exchange: Exchange, status: int, reason: str, headers: Fields, error: str | None
+        self, exchange: SiteExchange, status: int, reason: str, headers: Fields, error: str | None
     ) -> None:
         """Record a request of the site: its line for the trace, which nobody waits for, and for a
         page load its event."""

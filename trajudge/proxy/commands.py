@@ -22,8 +22,8 @@ from trajudge.proxy.process import (
     ModelApi,
     ProxySettings,
     RunningProxy,
-    Server,
     SiteHost,
+    SiteServer,
     find_mitmdump,
     running,
 )
@@ -284,7 +284,7 @@ def _site(text: str) -> SiteHost:
     return SiteHost(host.lower(), server)
 
 
-def _server(address: str) -> Server | None:
+def _server(address: str) -> SiteServer | None:
     """Return where a URL leads; None for what is none."""
     parts = urlsplit(address)
     try:
@@ -294,7 +294,7 @@ def _server(address: str) -> Server | None:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return None
     tls = parts.scheme == "https"
-    return Server(parts.hostname, port or (443 if tls else 80), tls)
+    return SiteServer(parts.hostname, port or (443 if tls else 80), tls)
 
 
 def _apis(given: Sequence[str]) -> tuple[ModelApi, ...]:

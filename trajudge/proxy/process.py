@@ -33,7 +33,7 @@ from trajudge.proxy.plan import FaultPlan
 from trajudge.proxy.results import har, task_results
 from trajudge.util.commands import MOST_PAGE_LOADS
 from trajudge.util.errors import UserError
-from trajudge.util.files import make_folder, open_regular, save_bytes
+from trajudge.util.files import make_folder, open_regular, read_regular, save_bytes
 from trajudge.util.machine import PinnedPackage, cache_folder
 
 MITMPROXY = PinnedPackage(
@@ -54,7 +54,7 @@ TRUST_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "DEN
 NODE_VARIABLE = "NODE_EXTRA_CA_CERTS"
 
 
-class Server(NamedTuple):
+class SiteServer(NamedTuple):
     """Where requests go."""
 
     host: str
@@ -67,14 +67,14 @@ class SiteHost(NamedTuple):
     where its own name leads."""
 
     host: str
-    server: Server | None
+    server: SiteServer | None
 
 
 class ModelApi(NamedTuple):
     """A model API; ``path`` goes before that of a request."""
 
     name: str
-    server: Server
+    server: SiteServer
     path: str
 
 
@@ -198,9 +198,9 @@ class RunningProxy:
         paths = ssl.get_default_verify_paths()
         names = (name for name in (paths.cafile, paths.openssl_cafile) if name)
         machine = next((Path(name) for name in names if Path(name).is_file()), None)
-        known = machine.read_bytes() if machine else b""
+        known = read_regular(machine) if machine else b""
         bundle = self.certificate.with_name("authorities.pem")
-        save_bytes(bundle, known + b"\n" + self.certificate.read_bytes())
+        save_bytes(bundle, known + b"\n" + read_regular(self.certificate))
         return {
             **dict.fromkeys(TRUST_VARIABLES, str(bundle)),
             NODE_VARIABLE: str(self.certificate),
@@ -441,7 +441,7 @@ def _last_line(log: Any) -> str:
 def key_hash(certificate: Path) -> str:
     """Return the hash of a certificate's public key as Chromium takes it: base64 of SHA-256. All
     certificates that mitmproxy signs have the key of its authority."""
-    der = ssl.PEM_cert_to_DER_cert(certificate.read_text("ascii"))
+    der = ssl.PEM_cert_to_DER_cert(read_regular(certificate).decode("ascii"))
     signed = _elements(_elements(der)[0][1])[0][1]
     fields = _elements(signed)  # version, number, algorithm, issuer, dates, subject, key
     return base64.b64encode(hashlib.sha256(fields[6][0]).digest()).decode()

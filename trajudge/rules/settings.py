@@ -145,7 +145,7 @@ class BlindConfig(TasksConfig):
       trajudge rules blind --tasks test.raw.json
       trajudge rules blind --tasks test.raw.json --answers gpt=answers.json --out blind
 
-    trajudge.rules.audit.scoring scores any evaluator of trajudge.rules.verdict from Python.
+    trajudge.rules.audit.blind scores any evaluator of trajudge.rules.verdict from Python.
     """
 
     epilog: ClassVar[str] = (

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.eval.inputs import tree
-from tests.proxy.program import mitmdump, mitmproxy
+from tests.proxy.program import mitmproxy
 from tests.proxy.site import open_site
 from tests.screens import one_screen
 from trajudge.eval.cli import main
 
-__all__ = ["mitmdump", "mitmproxy"]
+__all__ = ["mitmproxy"]
 # It loads a page, and again if that fails; the standard library alone.
 AGENT = """
 import sys, urllib.error, urllib.request
@@ -170,3 +170,22 @@ def test_what_is_compared_is_named_whole_and_is_there(
     given = [str(own) if word == "OWN" else word for word in words]
     assert main(["proxy", "results", *given]) == 2
     assert re.match(sentence, capfd.readouterr().err)
+
+
+def test_a_study_in_which_no_run_met_a_fault_fails_and_says_so(
+    folders: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for log in (folders / "busy").rglob("events.jsonl"):
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        for event in lines:
+            for exposure in event.get("exposure", ()):
+                exposure["fired"] = exposure["fired"] if log.parent.name == "three" else []
+        log.write_text("".join(json.dumps(event) + "\n" for event in lines))
+    assert main(words(folders)) == 0, "one of three met one"
+    (folders / "busy/three/events.jsonl").unlink()
+    capfd.readouterr()
+    assert main(words(folders)) == 1
+    told = capfd.readouterr()
+    assert told.err.startswith("0 faults fired in 2 faulted runs: nothing was measured.")
+    assert "--page-requests" in told.err
+    assert (folders / "results/results.json").exists()

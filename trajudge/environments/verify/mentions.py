@@ -128,65 +128,65 @@ def without(text: str, *patterns: re.Pattern[str]) -> str:
 
 
 def _currency(text: str) -> Iterator[ProseMention]:
-    for found in _MARKED.finditer(text):
-        form = _amount(found[0])
-        yield ProseMention(*found.span(), form, form != found[0] or not form[-1].isalpha())
+    for match in _MARKED.finditer(text):
+        form = _amount(match[0])
+        yield ProseMention(*match.span(), form, form != match[0] or not form[-1].isalpha())
     rest = without(text, _MARKED, _ADDRESS, _ISO, _NAMED, _TIME, _IDENTIFIER, _NUMBERED, _ORDINAL)
     rest = without(rest, _SCALE_END)
-    for found in _BARE_MONEY.finditer(rest):
-        yield ProseMention(*found.span(), _normal("currency", found[0]), True)
-    for found in _NUMBER.finditer(without(rest, _BARE_MONEY)):
-        yield ProseMention(*found.span(), _normal("currency", found[0]), False)
+    for match in _BARE_MONEY.finditer(rest):
+        yield ProseMention(*match.span(), _normal("currency", match[0]), True)
+    for match in _NUMBER.finditer(without(rest, _BARE_MONEY)):
+        yield ProseMention(*match.span(), _normal("currency", match[0]), False)
 
 
 def _amount(text: str) -> str:
-    if found := _UNITS_AND_CENTS.fullmatch(text):
-        sign = found[1] or _SIGNS.get(found[3][:1].casefold(), "$")
-        return _normal("currency", f"{sign}{found[2]}.{int(found[4]):02}")
+    if match := _UNITS_AND_CENTS.fullmatch(text):
+        sign = match[1] or _SIGNS.get(match[3][:1].casefold(), "$")
+        return _normal("currency", f"{sign}{match[2]}.{int(match[4]):02}")
     return _normal("currency", text.replace("$ ", "$"))
 
 
 def _number(text: str) -> Iterator[ProseMention]:
     rest = without(text, _SYMBOLS, _ADDRESS, _ISO, _NAMED, _SLASHED, _TIME)
     rest = without(rest, _IDENTIFIER, _NUMBERED, _ORDINAL, _SCALE_END)
-    for found in _DECIMAL_COMMA.finditer(rest):
-        digits = found[0].replace(".", "").replace(",", ".")
-        yield ProseMention(*found.span(), _normal("number", digits), True)
-    for found in _NUMBER.finditer(without(rest, _DECIMAL_COMMA)):
-        yield ProseMention(*found.span(), _normal("number", found[0]), True)
+    for match in _DECIMAL_COMMA.finditer(rest):
+        digits = match[0].replace(".", "").replace(",", ".")
+        yield ProseMention(*match.span(), _normal("number", digits), True)
+    for match in _NUMBER.finditer(without(rest, _DECIMAL_COMMA)):
+        yield ProseMention(*match.span(), _normal("number", match[0]), True)
 
 
 def _date(text: str) -> Iterator[ProseMention]:
-    for found in _ISO.finditer(text):
-        yield ProseMention(*found.span(), _normal("date", found[0]), True)
-    for found in _NAMED.finditer(text):
-        form = _normal("date", _DAY_STOP.sub("", found[0]).replace(" '", " 20"))
-        yield ProseMention(*found.span(), form, not form.startswith("--"))
-    for found in _SLASHED.finditer(text):
-        yield from _numeric_days(found)
+    for match in _ISO.finditer(text):
+        yield ProseMention(*match.span(), _normal("date", match[0]), True)
+    for match in _NAMED.finditer(text):
+        form = _normal("date", _DAY_STOP.sub("", match[0]).replace(" '", " 20"))
+        yield ProseMention(*match.span(), form, not form.startswith("--"))
+    for match in _SLASHED.finditer(text):
+        yield from _numeric_days(match)
 
 
-def _numeric_days(found: re.Match[str]) -> Iterator[ProseMention]:
+def _numeric_days(match: re.Match[str]) -> Iterator[ProseMention]:
     """Yield the days that a date in numbers may be: with full stops, the day stands first."""
-    first, mark, second, year = found.groups()
+    first, mark, second, year = match.groups()
     year = year if len(year) == 4 else f"20{year}"
     orders = ((second, first), (first, second))  # month and day
     forms = [f"{year}-{int(m):02}-{int(d):02}" for m, d in orders if int(m) <= 12]
     for place, form in enumerate(dict.fromkeys(forms)):
         alone = len(set(forms)) == 1
-        yield ProseMention(*found.span(), form, alone or (mark == "." and not place))
+        yield ProseMention(*match.span(), form, alone or (mark == "." and not place))
 
 
 def _duration(text: str) -> Iterator[ProseMention]:
-    for found in _CLOCK_WITH_UNIT.finditer(text):
-        yield ProseMention(*found.span(), _normal("duration", found[0]), True)
-    for found in _ISO_DURATION.finditer(text):
-        yield ProseMention(*found.span(), _normal("duration", found[0]), True)
+    for match in _CLOCK_WITH_UNIT.finditer(text):
+        yield ProseMention(*match.span(), _normal("duration", match[0]), True)
+    for match in _ISO_DURATION.finditer(text):
+        yield ProseMention(*match.span(), _normal("duration", match[0]), True)
     text = without(text, _CLOCK_WITH_UNIT, _ISO_DURATION)
-    for found in _DURATION.finditer(text):
-        yield ProseMention(*found.span(), _length(found[0]), True)
-    for found in _CLOCK.finditer(without(text, _DURATION)):
-        yield ProseMention(*found.span(), _normal("duration", found[0]), False)
+    for match in _DURATION.finditer(text):
+        yield ProseMention(*match.span(), _length(match[0]), True)
+    for match in _CLOCK.finditer(without(text, _DURATION)):
+        yield ProseMention(*match.span(), _normal("duration", match[0]), False)
 
 
 def _length(text: str) -> str:
@@ -208,7 +208,7 @@ _FINDERS: Mapping[ProseKind, Callable[[str], Iterator[ProseMention]]] = {
 
 def mentions(kind: ProseKind, text: str) -> list[ProseMention]:
     """Return the mentions in the order of the text. ``text`` is one line as
-    ``texts.text.strip_invisible`` gives it, its numbers in digits."""
+    ``strip_invisible`` gives it, its numbers in digits."""
     if kind != "duration" and not _DIGIT.search(text):
         return []
     return sorted(_FINDERS[kind](text))
@@ -303,14 +303,14 @@ def digits_for_words(text: str) -> str:
     return text
 
 
-def _decimals(found: re.Match[str]) -> str:
-    figures = (str(SMALL.get(word.casefold(), word)) for word in found[2].split())
-    return f"{found[1]}.{''.join(figures)}"
+def _decimals(match: re.Match[str]) -> str:
+    figures = (str(SMALL.get(word.casefold(), word)) for word in match[2].split())
+    return f"{match[1]}.{''.join(figures)}"
 
 
-def _day(found: re.Match[str]) -> str:
+def _day(match: re.Match[str]) -> str:
     """Return the day of a month in digits: ``31th of August``."""
-    parts = {name: text or "" for name, text in found.groupdict().items()}
+    parts = {name: text or "" for name, text in match.groupdict().items()}
     day = {"twe": 20, "thi": 30}.get(parts["tens"][:3].casefold(), 0)
     day += _ORDINALS[parts["nth"].casefold()]
     before = parts.get("month", "") + parts.get("space", "")
@@ -329,7 +329,7 @@ def _digits_of(words: str) -> str:
     return str(int(str(values[0])) * 100 + int(str(values[1]))) if many else str(values[0])
 
 
-def _end_of_month(found: re.Match[str]) -> str:
-    month, year = MONTHS[found[2].casefold()], int(found[3])
-    day = monthrange(year, month)[1] if found[1].casefold() == "last" else 1
-    return f"{day} {found[2]} {year}"
+def _end_of_month(match: re.Match[str]) -> str:
+    month, year = MONTHS[match[2].casefold()], int(match[3])
+    day = monthrange(year, month)[1] if match[1].casefold() == "last" else 1
+    return f"{day} {match[2]} {year}"

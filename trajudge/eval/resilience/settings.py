@@ -19,7 +19,7 @@ class ResilienceConfig(Settings):
     (--clean DIR --faulted DIR --outcomes FILE). Shows by fault the success retained, exposure,
     recovery and McNemar's test, and what recovering took in steps, tokens, dollars and seconds;
     with --judge and --judged how precise judges are on the faulted runs. Writes results.json and
-    CSV tables.
+    CSV tables. The exit code is 1 if no run met a fault.
     """
 
     recordings: Annotated[tuple[Path, ...], Argument("RECORDED", "of env record --faults")] = ()

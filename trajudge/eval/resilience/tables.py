@@ -20,7 +20,7 @@ from trajudge.eval.resilience.results import (
     write_results,
 )
 from trajudge.eval.resilience.settings import ResilienceConfig
-from trajudge.util.commands import OK
+from trajudge.util.commands import FAILURES, OK
 from trajudge.util.tables import Table, first_screen, folded, print_tables, screen_width
 
 ALL = "all agents"
@@ -231,8 +231,10 @@ def p_value(value: float | None) -> str:
 
 
 def report(config: ResilienceConfig) -> int:
-    """Compare runs with and without faults, show and write the results; return the exit code."""
-    results = results_of(read_experiment(config), config.judge, config.judge_option, config.judged)
+    """Compare runs with and without faults, show and write the results; return the exit code, 1 for
+    a study in which no run met a fault."""
+    experiment = read_experiment(config)
+    results = results_of(experiment, config.judge, config.judge_option, config.judged)
     if config.full:
         print_tables(all_tables(results))
         notes = [line for note in results.notes for line in folded(note, screen_width())]
@@ -245,4 +247,12 @@ def report(config: ResilienceConfig) -> int:
     write_results(results, config.out)
     if config.plots:
         plot_retention(results.measures, config.plots)
-    return OK
+    runs = [run for arm in experiment.faulted for run in arm.runs]
+    if any(run.fired for run in runs):
+        return OK
+    sys.stderr.write(
+        f"0 faults fired in {len(runs)} faulted runs: nothing was measured. See that the agents go "
+        "through the proxy, that their requests load pages (--page-requests for an agent that is "
+        "no browser), and that faults are planned at page loads which they reach\n"
+    )
+    return FAILURES

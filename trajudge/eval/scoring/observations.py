@@ -450,12 +450,12 @@ def groups(reference: ReferenceLabels, among: Bools | None = None) -> list[Traje
     pairs = [(reference.benchmarks[code], reference.agents[agent]) for code, agent in codes]
     pairs += [(OVERALL, agent) for agent in sorted({agent for _, agent in pairs})]
     order = [*BENCHMARKS, *sorted({benchmark for benchmark, _ in pairs} - {*BENCHMARKS, OVERALL})]
-    found = []
+    listed = []
     for benchmark in [*order, OVERALL]:
         agents = [agent for name, agent in pairs if name == benchmark]
         if agents or benchmark == OVERALL:
-            found += [TrajectoryGroup(benchmark, agent) for agent in (ALL_AGENTS, *agents)]
-    return found
+            listed += [TrajectoryGroup(benchmark, agent) for agent in (ALL_AGENTS, *agents)]
+    return listed
 
 
 @dataclass(frozen=True, eq=False)

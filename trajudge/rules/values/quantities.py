@@ -21,7 +21,11 @@ _LARGEST_QUANTITY = Decimal(10) ** 15
 
 
 class Quantity(NamedTuple):
-    """``value`` and ``resolution`` in the same base unit (seconds, metres)."""
+    """A duration or distance: ``value`` and ``resolution`` in the same base unit (seconds, metres).
+
+    The resolution is the size of the last unit or decimal that was written: a minute for
+    ``1hr 35min``, 100 m for ``1.4km``.
+    """
 
     value: Decimal
     resolution: Decimal
@@ -41,7 +45,11 @@ def checked_quantity(value: Decimal, resolution: Decimal) -> Quantity:
 
 
 def same_quantity(one: Quantity, other: Quantity) -> bool:
-    """Tell whether rounding alone explains the difference."""
+    """Tell whether rounding alone explains the difference.
+
+    It is at most half of the coarser resolution, and at most 3 % of the larger value: a coarse
+    answer does not pass for a fine one.
+    """
     difference = abs(one.value - other.value)
     if not difference:
         return True
@@ -209,7 +217,8 @@ def _without_hedge(raw: JsonValue, problem: str) -> str:
     """Return a tidy text without ``about`` or ``~`` before it. Raises InvalidValue for no text."""
     if not isinstance(raw, str) or len(raw) > SCALAR_CHARS:
         raise InvalidValue(problem)
-    return HEDGE.sub("", casefold_unaccented(raw).removesuffix("."), count=1)
+    text = casefold_unaccented(raw).removesuffix(".")
+    return text if text[:1] in "0123456789" else HEDGE.sub("", text, count=1)
 
 
 def parse_duration(raw: JsonValue) -> Quantity:
@@ -244,7 +253,7 @@ DURATION = Kind(parse=parse_duration, show=show_duration, same=same_quantity)
 Normal form: ISO 8601 in hours, minutes and seconds: ``PT1H35M``, ``PT0S``. Read are numbers with
 units (``1hr 35min``, ``1 hour and 35 minutes``, ``95 min``), clocks (``1:35`` is hours and minutes,
 as the map site shows travel times, ``1:35:00``), ISO 8601; before each, ``about`` or ``~``.
-A number without a unit is refused, and so is a negative one. Compared as ``quantity`` says.
+A number without a unit is refused, and so is a negative one. Compared by ``same_quantity``.
 """
 
 
@@ -265,7 +274,7 @@ DISTANCE = Kind(parse=parse_distance, show=show_distance, same=same_quantity)
 Normal form: metres, ``1400 m``. Read are a number with a unit of length (``1.4km``, ``2 miles``,
 ``5 ft 6 in``, ``4k`` for kilometres), optionally after ``about`` or ``~``. The text is never
 evaluated: arithmetic, infinities, negative lengths and numbers without a unit are refused.
-Compared as ``quantity`` says.
+Compared by ``same_quantity``.
 """
 
 

@@ -157,7 +157,7 @@ def parse_name(raw: JsonValue) -> tuple[str, ...]:
 LOCATION_NAME = Kind(parse=parse_name, show=" ".join, texts=string_texts)
 """location-name: the name of a place.
 
-Normal form: its words, as in ``text``, without articles, prepositions, ``and`` and punctuation,
+Normal form: its words, as in ``STRING``, without articles, prepositions, ``and`` and punctuation,
 common abbreviations written out, sorted: word order does not matter, every remaining word and
 number does. ``Gate 1`` is not ``Gate 2``, ``The Oaklander Hotel`` is ``Oaklander Hotel, The``.
 """
@@ -177,8 +177,8 @@ def parse_list(raw: JsonValue) -> tuple[str, ...]:
 STRING_LIST = Kind(parse=parse_list, show=list, is_list=lambda _: True, nothing=frozenset())
 """string_list: several texts in any order.
 
-Normal form: the list of the texts' normal forms (see ``text``), sorted, duplicates kept. Read are a
-JSON list, whose items are one text each, and one text with commas between the items. Blank items
+Normal form: the list of the texts' normal forms (see ``STRING``), sorted, duplicates kept. Read are
+a JSON list, whose items are one text each, and one text with commas between the items. Blank items
 are dropped.
 """
 
@@ -241,7 +241,7 @@ def parse_json(raw: JsonValue) -> str:
 JSON = Kind(parse=parse_json, show=str, is_list=lambda _: True)
 """json: a JSON document.
 
-Normal form: its text with sorted keys and no white space, numbers as in ``number``; case, accents
+Normal form: its text with sorted keys and no white space, numbers as in ``NUMBER``; case, accents
 and the order of lists are kept, since they carry meaning. Read are JSON text and decoded lists and
 objects. Refused are repeated keys, NaN and infinities, and documents beyond the limits of
 ``rules.limits``.
@@ -487,7 +487,7 @@ without a scheme is https. A site's placeholder (``__GITLAB__``) stands for sche
 Addresses of repositories are ``git@host:path``, whichever of the two SSH forms was written; the
 placeholder ``__SSH_HOST__`` in a specification stands for any host. A specification's pattern is
 matched against the address without its fragment; one with a query fits no pattern, as in requests
-(``network.addresses``), where a query is compared apart.
+(``verified.network.address``), where a query is compared apart.
 """
 
 
@@ -613,9 +613,9 @@ FULL_ADDRESS = Kind(parse=parse_address, show=dict, same=same_address)
 """full_address: a postal address of the United States.
 
 Normal form: an object with the stated parts among name, house_number, street, city, state,
-postcode, country; texts as in ``text``, street types and directions by their postal abbreviations,
-the state by its two letters, the first five digits of the ZIP code. Read are an object with those
-keys and one line (``117 South Bouquet Street, Pittsburgh, PA 15213``). Two addresses are the same
-if they state the same parts with the same values; a name or a country counts only where both
-state it.
+postcode, country; texts as in ``STRING``, street types and directions by their postal
+abbreviations, the state by its two letters, the first five digits of the ZIP code. Read are an
+object with those keys and one line (``117 South Bouquet Street, Pittsburgh, PA 15213``). Two
+addresses are the same if they state the same parts with the same values; a name or a country counts
+only where both state it.
 """

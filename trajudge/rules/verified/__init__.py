@@ -1,8 +1,8 @@
 """WebArena Verified: its tasks, the agent's response, the trace of the run, and the verdict.
 
-``dataset`` reads tasks, ``response`` the agent's answer, ``network`` what the run sent;
-``evaluator`` holds them to each other in either mode, ``backend`` asks the sites themselves.
-``synthesis`` builds runs that must pass, ``linter`` says which specifications no run can meet.
+``tasks`` reads tasks, ``answers`` the agent's answer, ``network`` what the run sent; ``evaluator``
+holds them to each other in either mode, ``release`` as the package does, and ``state`` asks the
+sites themselves. ``runs`` reads, judges and sums up what is on disk.
 ``register_browsergym`` makes BrowserGym's tasks of them.
 """
 

@@ -40,13 +40,12 @@ class Harness:
     ``must_include`` of answers, "" where it has none; ``folds_options``: after both are cleaned.
     ``whole_words``: a reference that is one word must be a word of the text ("parts": words joined
     by "/" also count one by one); "lone": only the one reference of a list, of one character, must.
-    ``partial``: the score of a list is the
-    share that holds. ``strips``: white space around a text does not count. ``joined`` joins the
-    references of a fuzzy match to one question, None asks one each. ``exact_urls``: addresses are
-    equal, or with the note "GOLD in PRED" part of the last page's, as texts; else the base is part
-    of it and the query's values are among it. ``folds_urls``: letter case of addresses does not
-    count. ``unescapes``: entities of a page's text are resolved. ``or_entries``: ``or`` lists other
-    addresses and page checks.
+    ``partial``: the score of a list is the share that holds. ``strips``: white space around a text
+    does not count. ``joined`` joins the references of a fuzzy match to one question, None asks one
+    each. ``exact_urls``: addresses are equal, or with the note "GOLD in PRED" part of the last
+    page's, as texts; else the base is part of it and the query's values are among it.
+    ``folds_urls``: letter case of addresses does not count. ``unescapes``: entities of a page's
+    text are resolved. ``or_entries``: ``or`` lists other addresses and page checks.
     """
 
     answers: frozenset[str] = _ANSWERS
@@ -294,7 +293,7 @@ class Specification(
 ):
     """How a task is judged: every check that ``eval_types`` names must pass.
 
-    ``others`` are the keys of other tools, which no rule reads; ``files`` puts them there.
+    ``others`` are the keys of other tools, which no rule reads; ``load_tasks`` puts them there.
     """
 
     eval_types: tuple[Check, ...]
@@ -323,7 +322,7 @@ class Specification(
 class Task(msgspec.Struct, frozen=True):
     """A task: what the agent is asked, where, and how its run is judged.
 
-    ``dialect`` and ``flaw`` are set by ``files.load_tasks``: a task with a flaw checks nothing.
+    ``dialect`` and ``flaw`` are set by ``load_tasks``: a task with a flaw checks nothing.
     """
 
     task_id: TaskId
