@@ -1,4 +1,4 @@
-"""How often the 95 % intervals cover: ``python -m benchmarks.coverage [--replicates N]``.
+"""How often the 95 % intervals cover: ``python -m benchmarks.coverage [--only judges suites]``.
 
 Every metric of verdicts is measured over three kinds of designs, every replicate by the very
 functions that ``eval.score`` calls:
@@ -18,6 +18,11 @@ Kendall's tau between two orders of agents (a tenth of the replicates) are measu
 designs. Beside ours stands what was printed before: Wilson's interval on the raw number of trials,
 and bootstrap percentiles of tau. A cell counts where the design has at least 20 positives and 100
 replicates have an interval; those without one are left out of its coverage and their share is told.
+
+``suites`` are agents' success rates: Statistical Precipice's figure 1a (exact average coverage of
+intervals for one proportion, over rollout budgets), figure 1b (what every level of resampling adds,
+simulated), and Table 3 (widths, nested beside crossed draws). Beyond the paper: coverage where
+applications have few scenarios. ``--experiments`` sets the size of the simulations.
 """
 
 from __future__ import annotations
@@ -44,8 +49,24 @@ from tests.worlds.comparisons import (
     ranking_designs,
 )
 from tests.worlds.coverage import Coverage, coverage_of_scores, coverage_of_verdicts
+from tests.worlds.proportions import METHODS, average_coverage, bimodal_prior, worst_coverage
+from tests.worlds.suites import (
+    FEW_SCENARIOS,
+    FIGURE_1B,
+    LADDER,
+    TABLE_3,
+    Method,
+    SuiteModel,
+    crossed,
+    nested,
+    simulate_coverage,
+    tree_of,
+)
+from trajudge.stats.intervals import Interval, Ints
+from trajudge.stats.suites import Levels, cluster_t_interval
 from trajudge.util.tables import Table, render
 
+BUDGETS = (1, 3, 5, 10, 20)
 FEW_POSITIVES, FEW_REPLICATES = 20, 100
 _SHOWN = 5
 
@@ -107,6 +128,56 @@ def tables(found: list[Coverage]) -> list[Table]:
     ]
 
 
+def clusters(outcomes: Ints, _: np.random.Generator) -> Interval:
+    """Student's interval over scenarios."""
+    return cluster_t_interval(tree_of(outcomes))
+
+
+def proportions() -> Table:
+    """Average coverage at 3 rollouts' prior for every budget, and the worst rate's at 3."""
+    prior = bimodal_prior(3)
+    rows = [
+        (
+            name,
+            *(f"{100 * average_coverage(method, budget, prior):.1f}" for budget in BUDGETS),
+            f"{100 * worst_coverage(method, 3):.1f}",
+        )
+        for name, method in METHODS.items()
+    ]
+    head = ("interval", *(f"R = {budget}" for budget in BUDGETS), "worst rate, R = 3")
+    return Table("Figure 1a: average coverage, %", head, rows, names=1)
+
+
+def simulated(title: str, model: SuiteModel, methods: dict[str, Method], experiments: int) -> Table:
+    """Coverage and mean width of every method on one model of a suite."""
+    rows = []
+    for name, method in methods.items():
+        rng = np.random.default_rng(0)
+        found = simulate_coverage(
+            model, method, rng, experiments=experiments, truth=model.population_mean()
+        )
+        shares = (found.coverage, found.standard_error)
+        rows.append((name, *(f"{100 * share:.1f}" for share in shares), f"{found.width:.3f}"))
+    return Table(title, ("method", "coverage %", "± s.e.", "width"), rows, names=1)
+
+
+def suites(experiments: int) -> list[Table]:
+    """Measure the intervals of agents' success rates."""
+    ladder = {name: nested(levels) for name, levels in LADDER.items()}
+    ladder["scenarios as clusters, no resampling"] = clusters
+    few = {"nested": nested(Levels()), "scenarios as clusters": clusters}
+    resamplers = {"nested": nested(Levels()), "crossed": crossed(Levels())}
+    return [
+        proportions(),
+        simulated("Figure 1b", FIGURE_1B, ladder, experiments),
+        simulated("Table 3", TABLE_3, resamplers, experiments),
+        *(
+            simulated(f"{model.scenarios} scenarios per app", model, few, experiments)
+            for model in FEW_SCENARIOS
+        ),
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     default = os.environ.get("TRAJUDGE_REAL_DATA")
@@ -119,10 +190,16 @@ def main() -> None:
         help="published judgments in AgentRewardBench's layout",
     )
     add("--every", type=int, default=5, help="Nth of the synthetic designs (default: 5; 1: all)")
+    add("--experiments", type=int, default=400, help="of every suite (default: 400)")
+    parts = ("judges", "suites")
+    add("--only", nargs="*", default=parts, choices=parts, metavar="PART")
     options = parser.parse_args()
     begin = time.perf_counter()
-    found = measure(options.replicates, options.data, options.every)
-    print(render(tables(found), "table"))
+    if "judges" in options.only:
+        found = measure(options.replicates, options.data, options.every)
+        print(render(tables(found), "table"))
+    if "suites" in options.only:
+        print(render(suites(options.experiments), "table"))
     print(f"{options.replicates:,} replicates a design, {time.perf_counter() - begin:.0f} s")
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.eval.judge_command import model, statuses
 from tests.eval.judge_replies import reply
-from tests.eval.test_weak_models import weights
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.eval.judge import main
@@ -123,13 +122,3 @@ def test_the_canary_is_a_field_of_the_schema() -> None:
             schema = one.payload["response_format"]["json_schema"]["schema"]
             assert list(schema["properties"])[-1] == schema["required"][-1] == "check"
     assert statuses() == ["ok"] * 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["rubric", "browser-use", "simplified"])
-def test_a_small_model_in_this_process_answers_by_the_schema(name: str) -> None:
-    """Of a rubric the model may leave a criterion out, which is no verdict: half are readable."""
-    words = ["--data", "sample", "--out", "run", "--model", f"local:{weights()}", "--limit", "6"]
-    words += ["--judge", name, "--representation", "none", "--max-tokens", "400"]
-    assert main([*words, "--max-failures", "1"]) == 0
-    assert statuses().count("ok") >= 3

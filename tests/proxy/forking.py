@@ -65,7 +65,7 @@ def _follow(link: socket.socket, mitmdump) -> None:  # type: ignore[no-untyped-d
             sys.stderr.flush()
             os._exit(code)
     ended = os.pidfd_open(child)
-    ready, _, _ = select.select([ended, link], [], [])
+    ready, _, _ = select.select([ended, link.fileno()], [], [])
     if ended not in ready:
         os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -762,5 +762,10 @@ def _page_judges(checked: TableCheck) -> list[dict[str, Any]]:
 def write_page(checked: TableCheck, file: Path) -> None:
     """Write one HTML page, which needs no network; every text is escaped. Raises UserError where it
     cannot be written."""
-    values = {"judges": _page_judges(checked), "columns": _column_sentence(checked)}
-    save_page(file, "check.html", checked=checked, **values)
+    save_page(
+        file,
+        "check.html",
+        checked=checked,
+        judges=_page_judges(checked),
+        columns=_column_sentence(checked),
+    )

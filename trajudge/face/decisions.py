@@ -35,9 +35,9 @@ Runs = Run | str | Path | Iterable[Run | str | Path]
 
 
 class Decision(selection.Decision):
-    """A decision; ``folder`` is where it was written to, None for one that was read."""
+    """A decision; ``folder`` is where it was written to."""
 
-    folder: Path | None = Field(default=None, exclude=True)
+    folder: Path = Field(exclude=True)
 
     @property
     def best(self) -> CandidateResult | None:

@@ -371,7 +371,7 @@ async def ask_about_steps(
         return view and TruncatedPrompt(view.rung.label, messages(view))
 
     return await ask_with_truncation(
-        ask, make, limit=limit, images=images, stage=stage, assume=assume, **parameters
+        ask, make, limit=limit, images=images, stage=stage, model=None, assume=assume, **parameters
     )
 
 
@@ -411,7 +411,16 @@ async def ask_about_pictures(
         rung = view.rung.label if len(kept) == len(best) else "fewer"
         return TruncatedPrompt(rung, messages(view, sources, pictures))
 
-    return await ask_with_truncation(ask, make, limit=limit, images=images, **parameters)
+    return await ask_with_truncation(
+        ask,
+        make,
+        limit=limit,
+        images=images,
+        stage="verdict",
+        model=None,
+        assume="",
+        **parameters,
+    )
 
 
 def cut_or_full(recorded: str | None, shown: str | None) -> str:

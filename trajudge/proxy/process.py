@@ -388,7 +388,7 @@ def _free_ports(port: int) -> tuple[int, int]:
 
 
 async def _start(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) -> Process:
-    options = {
+    options: dict[str, object] = {
         "trajudge": settings,
         "confdir": proxy.certificate.parent,
         "connection_strategy": "lazy",
@@ -399,7 +399,7 @@ async def _start(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) 
     words = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
     modes = [word for mode in addon.modes_of(proxy.port, proxy.door) for word in ("--mode", mode)]
     return await asyncio.create_subprocess_exec(
-        *(mitmdump, "-s", addon.__file__, *modes, *words),
+        *(str(mitmdump), "-s", str(addon.__file__), *modes, *words),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=log,
         stderr=log,

@@ -72,11 +72,6 @@ def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
     return canaries
 
 
-def write_canaries(file: Path, canaries: Sequence[Canary]) -> None:
-    """Write the file, a line each. Raises UserError."""
-    save_bytes(file, b"".join(to_json(one) + b"\n" for one in canaries))
-
-
 def read_canaries(file: Path) -> Canaries:
     """Read the file, by judge and run. Raises UserError naming the line."""
     found: dict[str, dict[TrajectoryKey, Canary]] = {}
@@ -225,19 +220,8 @@ def _requests(said: Verdicts, key: TrajectoryKey) -> set[str]:
     return set(said[key].requests) if key in said else set()
 
 
-def write_drift(found: Sequence[JudgeDrift], file: Path) -> Path:
-    """Write the figures as JSON. Raises UserError."""
-    content = [one._asdict() | {"has_drifted": one.has_drifted} for one in found]
-    save_bytes(file, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-    return file
-
-
-def drift_lines(found: Sequence[JudgeDrift]) -> list[str]:
-    """Say what was found, a few lines a judge."""
-    return [line for one in found for line in _lines(one)]
-
-
 def _lines(one: JudgeDrift) -> list[str]:
+    """Say what was measured of a judge."""
     lines = [f"{one.judge}: no canary could be compared"]
     if one.between is not None and one.within is not None:
         p = probability(one.p_adjusted)
@@ -262,7 +246,7 @@ def _lines(one: JudgeDrift) -> list[str]:
 def freeze(file: Path, folders: Sequence[Path], attacked: Path) -> None:
     """Write the canaries of the runs' judges and say so. Raises UserError."""
     canaries = frozen(folders, attacked)
-    write_canaries(file, canaries)
+    save_bytes(file, b"".join(to_json(one) + b"\n" for one in canaries))
     judges = len({one.judge for one in canaries})
     frozen_of = f"{count_of(len(canaries), 'canary')} of {count_of(judges, 'judge')}"
     _say([f"{frozen_of} frozen in {file}: the same command asks again"])
@@ -286,6 +270,8 @@ def check_drift(request: RunRequest | None, config: RobustConfig, day: date | No
     if asked.code != OK or not asked.folders:
         return asked.code
     found = drifts(asked, config.seed)
-    file = write_drift(found, asked.asked.parent / "drift.json")
-    _say([*drift_lines(found), f"written to {file}"])
+    file = asked.asked.parent / "drift.json"
+    content = [one._asdict() | {"has_drifted": one.has_drifted} for one in found]
+    save_bytes(file, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+    _say([*(line for one in found for line in _lines(one)), f"written to {file}"])
     return FAILURES if any(one.has_drifted or not one.compared for one in found) else OK

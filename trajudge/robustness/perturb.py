@@ -117,7 +117,8 @@ def write(
             yield source
 
     file = store.write(folder, trajectories(), compress="gz")
-    labels = [*map(_label, variants), *(_source_label(key, subjects.facts[key]) for key in used)]
+    labels = [_label(one.key, one.truth) for one in variants]
+    labels += [_label(key, _truth(subjects.facts[key])) for key in used]
     annotation_store.write(folder / "labels.jsonl", labels)
     with replacing(folder / VARIANTS) as lines:
         lines.writelines(to_json(variant) + b"\n" for variant in variants)
@@ -163,8 +164,8 @@ def _variant(
         version=perturbation.version,
         relations=made.relations,
         truth={
-            question: truth_after(relation, getattr(facts, question))
-            for question, relation in made.relations.items()
+            question: truth_after(made.relations[question], truth)
+            for question, truth in _truth(facts).items()
         },
         edits=made.edits,
         sample=made.sample,
@@ -204,22 +205,13 @@ def state_of(
     return known, configs[0] if configs else known["config"]
 
 
-def _label(variant: VariantLine) -> Label:
-    return Label(
-        key=variant.key,
-        raw_task_id=variant.key.task_id,
-        annotator=ANNOTATOR,
-        **{str(question): truth for question, truth in variant.truth.items()},
-    )
+def _truth(facts: Facts) -> dict[LabelQuestion, bool | None]:
+    return {question: getattr(facts, question) for question in LabelQuestion}
 
 
-def _source_label(key: TrajectoryKey, facts: Facts) -> Label:
-    return Label(
-        key=key,
-        raw_task_id=key.task_id,
-        annotator=ANNOTATOR,
-        **{str(question): getattr(facts, question) for question in LabelQuestion},
-    )
+def _label(key: TrajectoryKey, truth: Mapping[LabelQuestion, bool | None]) -> Label:
+    answers = {str(question): answer for question, answer in truth.items()}
+    return Label(key=key, raw_task_id=key.task_id, annotator=ANNOTATOR, **answers)
 
 
 def read_variants(attacked: Path) -> list[VariantLine]:

@@ -137,7 +137,12 @@ def instructive_cases(
         if places := _places(one, kind, by_name.get(attacks.get(one.name) or "")):
             ranked[kind].append(places)
     for found in ranked.values():
-        found.sort(key=lambda places: (-_share(places), places[0].pairs.name))
+        found.sort(
+            key=lambda places: (
+                -len(places) / len(places[0].pairs.clean),
+                places[0].pairs.name,
+            )
+        )
     return tuple(_case(place) for place in _chosen(ranked))
 
 
@@ -178,10 +183,6 @@ def _moved(pairs: PerturbedPairs, kind: CaseKind) -> NDArray[np.bool_]:
         "not followed": both & ~flipped & (pairs.truth == pairs.clean) & (pairs.truth == 1 - after),
     }
     return np.asarray(found[kind])
-
-
-def _share(places: Sequence[_Place]) -> float:
-    return len(places) / len(places[0].pairs.clean)
 
 
 def _task(place: _Place) -> tuple[str, str]:

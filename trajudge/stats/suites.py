@@ -558,7 +558,7 @@ FULL, ROLLOUTS = Levels(), Levels(scenarios=False, axes=False)
 
 ENOUGH_SCENARIOS = 8
 
-"""Scenarios of an app from which percentiles cover (``benchmarks.suite_intervals``)."""
+"""Scenarios of an app from which percentiles cover (``benchmarks.coverage``)."""
 
 SPARSE = 0.5
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from trajudge.annotations import Label, Labels
+from trajudge.annotations import Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.runs.settings import (
     OF_ANSWERS,
@@ -458,11 +458,6 @@ class RunPlan:
         if isinstance(self.known, RunLabels):
             return self.known.of(self.keys)
         return {key: self.known[key] for key in self.keys if key in self.known}
-
-    @property
-    def annotations(self) -> Iterable[Label] | RunLabels:
-        """The labels by themselves."""
-        return self.labels if isinstance(self.labels, RunLabels) else self.labels.values()
 
 
 class ReadyJudge(NamedTuple):

@@ -35,7 +35,7 @@ from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.scoring.usage import unattributed_cost
-from trajudge.eval.store.labels import RewardColumns, Rewards
+from trajudge.eval.store.labels import RewardColumns, Rewards, RunLabels
 from trajudge.eval.store.manifest import EffectiveParameters, earlier_sent, merged, open_folder
 from trajudge.eval.store.run_folder import (
     REWARDS,
@@ -152,7 +152,9 @@ class RunSession:
         plan = self.plan
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
-        write_labels(plan.folder, plan.annotations, frame_of(plan.source.labels))
+        labels = plan.labels
+        each = labels if isinstance(labels, RunLabels) else labels.values()
+        write_labels(plan.folder, each, frame_of(plan.source.labels))
         write_unreadable(plan.folder, plan.unreadable)
         written = read_rewards(plan.folder) if (plan.folder / REWARDS).is_file() else None
         with JudgmentJournal(plan.folder) as journal:

@@ -185,7 +185,7 @@ def test_one_scenario_and_all_failed_are_defined_and_explained() -> None:
 
 
 def test_few_scenarios_are_told() -> None:
-    """``benchmarks.suite_intervals`` has how often its interval covers there."""
+    """``benchmarks.coverage`` has how often its interval covers there."""
 
     def notes(scenarios: int) -> tuple[str, ...]:
         apps, outcomes = ["a"] * scenarios + ["b"] * 9, [0, 1] * ((scenarios + 9) // 2 + 1)

@@ -1,15 +1,16 @@
-"""``trajudge inspect`` over a large run: pages, memory, lines that are appended.
+"""The review application over a large run, and ``trajudge report`` of as many judgments as
+AgentRewardBench's test split has: ``python -m benchmarks.app [--only pages report]``.
 
-``python -m benchmarks.review_app [--judgments N] [--steps N] [--requests N] [--folder DIR]
-[--out FILE]``
+``pages``: a synthetic run (seeded; ten judges, ``--judgments`` / 10 trajectories of ``--steps``
+steps, each with a screenshot in a sparse file) is read once by the reader of the other commands,
+once by pydantic line by line, and once into the table of the pages, all in this process, CPU and
+wall time. Then the command serves it in a process of its own, and each kind of page is asked for
+over loopback, one request after the other: the first after the start, and the median and 95th
+percentile of ``--requests``. Memory is the peak that the kernel tells of the server.
 
-A synthetic run (seeded; ten judges, N / 10 trajectories of ``--steps`` steps, each with a
-screenshot in a sparse file) is read once by the reader of the other commands, once by pydantic line
-by line, and once into the table of the pages, all in this process, CPU and wall time. Then the
-command serves it in a process of its own, and each kind of page is asked for over loopback, one
-request after the other: the first after the start, and the median and 95th percentile of
-``--requests``. Memory is the peak that the kernel tells of the server. Goals 1 and 2 of the
-application; ``review_goals`` prints the others.
+``report``: ``--trajectories`` with a screenshot of words and coloured areas each, judged by
+``--judges``: seconds and memory of a process of its own, bytes of the file, screenshots in it, and
+whether a second call writes the same bytes; then with every wrong trajectory in a folder.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
+import orjson
+from PIL import Image, ImageDraw
 
 from benchmarks.large_runs import AGENTS, BENCHMARKS, REASONING
-from benchmarks.review_data import write_trajectories
 from trajudge.annotations import Label
 from trajudge.app.web import trajectory_link
 from trajudge.eval.store.filters import read_view
@@ -49,8 +52,11 @@ from trajudge.eval.store.run_folder import (
     write_rewards,
 )
 from trajudge.judges.model import Call, Judgment, Status, Usage
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories import store
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 
+SHOT_BYTES = 100_000
+_TREE = "RootWebArea 'Shop'\n" + "\n".join(f"\t[{n}] link 'Item {n}'" for n in range(200))
 JUDGES = tuple(f"judge-{number}" for number in range(10))
 _FILTERS = (
     *("", "wrong:fp", "judge:judge-3", "score:0.4..0.6", "disagree>=2 expert:no", "status:refused"),
@@ -75,6 +81,54 @@ def key(number: int) -> TrajectoryKey:
     agent = AGENTS[number // len(BENCHMARKS) % len(AGENTS)]
     task = number // (len(BENCHMARKS) * len(AGENTS))
     return TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{task}")
+
+
+def write_trajectories(
+    folder: Path, count: int, steps: int, key_of: Callable[[int], TrajectoryKey]
+) -> None:
+    """Write ``count`` trajectories of ``steps`` steps in trajudge's own format, each step with a
+    screenshot of its own: 1280 x 720 pixels in a sparse file of ``SHOT_BYTES``."""
+    images = folder / "images"
+    images.mkdir(parents=True)
+    buffer = BytesIO()
+    Image.new("RGB", (1280, 720), (240, 240, 235)).save(buffer, "PNG")
+    with (folder / "trajectories.jsonl").open("wb") as file:
+        for number in range(count):
+            names = [f"{number * steps + step:064x}" for step in range(steps)]
+            for name in names:
+                _write_sparse(images / f"{name}.png", buffer.getvalue() + name.encode())
+            file.write(orjson.dumps(_line(number, names, key_of(number))) + b"\n")
+
+
+def _write_sparse(path: Path, head: bytes) -> None:
+    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY)
+    os.write(descriptor, head)
+    os.ftruncate(descriptor, SHOT_BYTES)
+    os.close(descriptor)
+
+
+def _line(number: int, names: list[str], key: TrajectoryKey) -> dict[str, object]:
+    steps = [
+        {
+            "index": step,
+            "observation": {
+                "url": f"http://shop.test/{number}/{step}",
+                "axtree": _TREE,
+                "screenshot": name,
+            },
+            "reasoning": "The item that the goal names is in the list. " * 9,
+            "action": f"click('{step}')",
+        }
+        for step, name in enumerate(names)
+    ]
+    return {
+        "format": 1,
+        "key": key.model_dump(mode="json"),
+        "raw_task_id": key.task_id,
+        "goal": f"Order item {number} and report its code. " * 4,
+        "answer": f"The code is {number}. " * 9,
+        "steps": steps,
+    }
 
 
 def judgment(place: int, number: int, rng: random.Random) -> Judgment:
@@ -250,28 +304,105 @@ def measured(work: Callable[[], object]) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
-def main(arguments: list[str] | None = None) -> dict[str, object]:
-    """Measure and print; the figures."""
+class WrittenReport(NamedTuple):
+    """Seconds of the call, bytes of the page, its screenshots, and what the call printed."""
+
+    seconds: float
+    size: int
+    pictures: int
+    screen: str
+
+
+def screenshot(rng: random.Random) -> bytes:
+    """Paint something like a page: areas, a photograph's noise, a hundred lines of words."""
+    image = Image.new("RGB", (1280, 720), "white")
+    draw = ImageDraw.Draw(image)
+    for _ in range(12):
+        x, y = rng.randrange(1200), rng.randrange(650)
+        colour = rng.randrange(256), rng.randrange(256), rng.randrange(256)
+        draw.rectangle((x, y, x + rng.randrange(40, 300), y + rng.randrange(20, 120)), fill=colour)
+    image.paste(Image.frombytes("RGB", (160, 120), rng.randbytes(160 * 120 * 3)), (900, 80))
+    for line in range(100):
+        at = rng.randrange(len(REASONING) // 2)
+        draw.text(
+            (20 + 420 * (line % 3), 20 * (line // 3) + 8), REASONING[at : at + 60], fill="black"
+        )
+    encoded = BytesIO()
+    image.save(encoded, "PNG")
+    return encoded.getvalue()
+
+
+def recorded(count: int) -> Iterator[Trajectory]:
+    """Make the trajectories that ``write_run`` judges."""
+    rng = random.Random(1)
+    for number in range(count):
+        seen = Observation(
+            url=f"http://shop.test/{number}", screenshot=ImageRef(data=screenshot(rng))
+        )
+        yield Trajectory(
+            key=key(number),
+            raw_task_id=key(number).task_id,
+            goal=f"Order {rng.randrange(10**6)}. " + REASONING[:200],
+            answer=REASONING[:300],
+            steps=(Step(index=0, observation=seen, action="send_msg_to_user('Done.')"),),
+        )
+
+
+def written(run: Path, out: Path, *words: str) -> WrittenReport:
+    """Write a report in a process of its own."""
+    command = [sys.executable, "-m", "trajudge.eval.cli", "report", str(run), *words]
+    start = time.perf_counter()
+    called = subprocess.run(command, check=True, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    pictures = re.search(r"(\d+)\s+pictures", called.stdout)
+    assert pictures is not None
+    return WrittenReport(seconds, out.stat().st_size, int(pictures[1]), called.stdout)
+
+
+def reported(place: Path, trajectories: int, judges: int) -> None:
+    """Write the run into ``place`` and report it three times."""
+    data, run, out = place / "data", place / "run", place / "report.html"
+    store.write(data, recorded(trajectories))
+    write_run(run, trajectories * judges, judges, f"trajudge:{data}")
+    first = written(run, out, "--out", str(out))
+    content = out.read_bytes()
+    again = written(run, out, "--out", str(out))
+    same = out.read_bytes() == content
+    folder = place / "folder"
+    wide = ("--folder", str(folder), "--show", str(trajectories))
+    whole = written(run, folder / "index.html", *wide)
+    print(
+        f"report of {trajectories:,} x {judges}: {first.size / 1e6:.2f} MB, {first.pictures} "
+        f"screenshots, {first.seconds:.1f} and {again.seconds:.1f} s, "
+        f"{'the same' if same else 'OTHER'} bytes; as a folder with every wrong one: "
+        f"{whole.size / 1e6:.1f} MB and {whole.pictures} screenshots, {whole.seconds:.1f} s"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parts = ("pages", "report")
+    options.add_argument("--only", nargs="*", default=parts, choices=parts, metavar="PART")
     options.add_argument("--judgments", type=int, default=100_000)
     options.add_argument("--steps", type=int, default=20)
     options.add_argument("--requests", type=int, default=100)
-    options.add_argument("--folder", type=Path)
-    options.add_argument("--out", type=Path)
-    chosen = options.parse_args(arguments)
+    options.add_argument("--trajectories", type=int, default=1_106)
+    options.add_argument("--judges", type=int, default=5)
+    chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        place = chosen.folder or Path(temporary)
-        os.environ["TRAJUDGE_CACHE"] = str(place / "cache" / "replies.sqlite")
-        data, count = place / "data", -(-chosen.judgments // len(JUDGES))
-        write_trajectories(data, count, chosen.steps, key)
-        run = write_run(place / "run", chosen.judgments, data=f"trajudge:{data}")
-        figures = _figures(run, chosen.requests)
-    if chosen.out:
-        chosen.out.write_text(json.dumps(figures, indent=1))
-    return figures
+        folder = Path(temporary)
+        os.environ["TRAJUDGE_CACHE"] = str(folder / "cache" / "replies.sqlite")
+        if "pages" in chosen.only:
+            data, count = folder / "data", -(-chosen.judgments // len(JUDGES))
+            write_trajectories(data, count, chosen.steps, key)
+            run = write_run(folder / "run", chosen.judgments, data=f"trajudge:{data}")
+            _figures(run, chosen.requests)
+        if "report" in chosen.only:
+            reported(folder / "report", chosen.trajectories, chosen.judges)
 
 
-def _figures(run: Path, requests: int) -> dict[str, object]:
+def _figures(run: Path, requests: int) -> None:
     size = (run / JUDGMENTS).stat().st_size / 1e6
     built = measured(lambda: read_view(run))
     read = measured(lambda: read_judgments(run))
@@ -283,7 +414,6 @@ def _figures(run: Path, requests: int) -> dict[str, object]:
     print(
         f"table / read     CPU {built[0] / read[0]:6.2f}, / pydantic {built[0] / validated[0]:.2f}"
     )
-    figures: dict[str, object] = {"read": read, "table": built, "megabytes": size}
     start = time.perf_counter()
     with serving(run) as (port, process):
         started = time.perf_counter() - start
@@ -293,28 +423,24 @@ def _figures(run: Path, requests: int) -> dict[str, object]:
             f"read / first page {1e3 * read[1] / first:.0f}, pydantic / first page "
             f"{1e3 * validated[1] / first:.0f}"
         )
-        figures |= {"start": started, "first page": first, "pydantic": validated}
         scored = measured(lambda: ask(port, f"/run/{run.name}", "application/json"))
         print(f"scores after {scored[1]:.1f} s")
-        figures["scores"] = scored[1]
         for name, address in pages(run.name, random.Random(2)).items():
-            figures[name] = _shown(name, timed(port, process, address, requests))
-        figures["next page"] = _shown("next page", next_pages(port, process, run.name, requests))
-        figures["step change"] = _shown("step change", step_changes(port, process, requests))
-        figures["appended"] = until_shown(port, run.name, run)
-        figures["peak"] = peak_megabytes(process)
-    print(f"an appended line is shown after {figures['appended']:.0f} ms")
-    print(f"peak of the server {figures['peak']:.0f} MB")
-    return figures
+            _shown(name, timed(port, process, address, requests))
+        _shown("next page", next_pages(port, process, run.name, requests))
+        _shown("step change", step_changes(port, process, requests))
+        appended = until_shown(port, run.name, run)
+        peak = peak_megabytes(process)
+    print(f"an appended line is shown after {appended:.0f} ms")
+    print(f"peak of the server {peak:.0f} MB")
 
 
-def _shown(name: str, timing: Timing) -> Timing:
+def _shown(name: str, timing: Timing) -> None:
     print(
         f"{name:<16} first {timing.first:7.1f}  median {timing.median:7.1f}  "
         f"p95 {timing.p95:7.1f}  worst {timing.worst:7.1f}  "
         f"CPU {timing.cpu:6.1f} ms"
     )
-    return timing
 
 
 if __name__ == "__main__":
