@@ -240,16 +240,18 @@ class RunningProxy:
             writer.close()
 
     def _read_records(self) -> None:
-        """Take in what the addon wrote since the last time."""
+        """Take in what the addon wrote since the last time; a line that it is writing waits."""
         for name in self._offsets:
             with open_regular(self.settings.out / name) as file:
                 file.seek(self._offsets[name])
                 for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._offsets[name] += len(line)
                     record = json.loads(line)
                     if "number" in record:
                         kinds = self._records.setdefault(record["number"], {})
                         kinds.setdefault(name, []).append(record)
-                self._offsets[name] = file.tell()
 
     def _end_task(self, ended: Mapping[str, Any]) -> None:
         """Work out what came of a task that ended; write its trace and its last events."""
