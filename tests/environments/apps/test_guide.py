@@ -103,7 +103,8 @@ def test_runs_of_the_package_are_recorded_and_verified_again(
     (tmp_path / "two.jsonl").write_text("".join(two))
     command = "trajudge env record --cases two.jsonl --agent scripted-b scripted-g"
     said = ran(tmp_path, f"{command} --out recorded", folder / "site")
-    assert said.startswith("4 runs recorded by 2 agents\n") and "failed" not in said, said
+    assert said.startswith("4 of 4 runs of 2 agents succeeded, by the state at the end.\n"), said
+    assert "failed" not in said, said
     said = ran(tmp_path, "trajudge env verify recorded", folder / "site")
     assert said == "recorded: the labels of 4 of 4 runs are what the state gives\n"
 
@@ -125,7 +126,7 @@ def test_a_run_in_which_the_package_fails_is_told_and_not_kept(
     )
     command = "trajudge env record --cases one.jsonl --agent oracle --out recorded"
     said = ran(tmp_path, command, tmp_path / "site")
-    assert said.startswith("0 runs recorded by 0 agents\n1 run failed: "), said
+    assert said.startswith("No run was recorded.\n1 run failed: "), said
     why = "AttributeError: 'AppState' object has no attribute 'renew'"
     told = f"cannot be played ({why}, operations.py line {line}): correct it"
     assert told in " ".join(said.split())

@@ -18,6 +18,7 @@ def test_the_table_and_the_family_are_joined() -> None:
     assert capability("gpt-4o-2024-11-20").output == 16_384
     assert not capability("o3-mini").images
     assert capability("o3").images
+    assert not capability("local:SmolLM2-135M").images
     assert not capability("openai/gpt-5-mini").temperature
     assert capability("gpt-5-chat-latest").temperature
     assert capability("claude-sonnet-4-5").image_max_side == 1_568

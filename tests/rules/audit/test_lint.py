@@ -74,8 +74,10 @@ def test_the_most_severe_findings_stand_first_and_may_be_asked_for_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].startswith("2 findings in all: --out DIR writes them")
+    screen = capsys.readouterr().out
+    rest = " ".join(screen.split("\n\n")[-1].split())
+    assert rest.startswith("2 findings in all: --out DIR writes them")
+    lines = screen.splitlines()
     listed = [line.split()[0] for line in lines if line.startswith(("error", "warning"))]
     assert listed == ["error", "warning", "error:", "warning:"]
     assert run(tmp_path, "--min-severity", "error", "--fail-on-findings") == 1

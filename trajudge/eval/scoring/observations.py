@@ -464,9 +464,8 @@ class GroupObservations:
     """What one row of scores is computed from: a judge's observations of a label in a group.
 
     ``failed`` of its judgments gave no answer; they are left out where ``missing`` is "exclude".
-    ``unsure`` labels are left out as well. ``rewarded`` are those of the trajectories that have an
-    official reward, on which ``rule`` is the rule-based baseline; None of other labels than
-    success, and where a row has no baseline.
+    ``unsure`` labels are left out as well. ``rule`` is the rule-based baseline on the trajectories
+    that are ``rewarded``; None of other labels than success, and where a row has no baseline.
     """
 
     judge: str
@@ -475,8 +474,12 @@ class GroupObservations:
     observations: Observations
     failed: int
     unsure: int
-    rewarded: Observations
     rule: Observations | None
+
+    @cached_property
+    def rewarded(self) -> Observations:
+        """Keep the trajectories with an official reward."""
+        return self.observations.rewarded()
 
 
 def predictions_by_judge(
@@ -513,8 +516,9 @@ def group_observations(
                 failed = int(np.count_nonzero(~mine.answered))
                 if missing == "exclude" and failed:
                     mine = mine.at(mine.answered)
-                rewarded, rule = mine.rewarded(), None
+                rule = None
                 if is_detailed and label == "success" and judge.judge != RULE_BASED:
+                    rewarded = mine.rewarded()
                     if rewarded.trajectories not in rules:
                         rules[rewarded.trajectories] = rewarded.as_rule_based()
                     rule = rules[rewarded.trajectories]
@@ -526,7 +530,6 @@ def group_observations(
                         observations=mine,
                         failed=failed,
                         unsure=int(np.count_nonzero(is_unsure[label] & inside)),
-                        rewarded=rewarded,
                         rule=rule,
                     )
                 )
