@@ -145,7 +145,7 @@ async def test_a_task_that_mitmproxy_cannot_begin_any_more_is_refused(tmp_path: 
     with pytest.raises(UserError, match="mitmproxy ended by itself"):
         async with proxied(out=out, mitmdump=program) as proxy, httpx.AsyncClient() as direct:
             os.kill(int(pid.read_text()), signal.SIGKILL)
-            statuses = []
+            statuses = list[int]()
             while 503 not in statuses and len(statuses) < 100:  # it may still answer
                 answer = await direct.post(f"{proxy.control_url}/task", json={"id": "late"})
                 statuses.append(answer.status_code)
