@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.proxy.client import client, load
 from tests.proxy.site import Site, events_of, median_wait, page_headers, proxied
-from trajudge.proxy.addon import amended_metas, amended_policy
+from trajudge.proxy.addon import amended_metas, amended_policy, unpacked
 
 pytestmark = pytest.mark.anyio
 
@@ -240,6 +241,35 @@ def test_a_document_of_unfinished_elements_holds_no_other_request_up(
 ) -> None:
     document = text * 50_000 + end
     assert amended_metas(document, "z") == document
+
+
+PACKED = gzip.compress(b"<p>packed</p>")
+
+
+@pytest.mark.parametrize(("body", "encoding"), [(b"<p>packed</p>", ""), (PACKED, " GZIP")])
+def test_a_document_is_unpacked(body: bytes, encoding: str) -> None:
+    assert unpacked(body, encoding) == b"<p>packed</p>"
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "reason"),
+    [
+        (PACKED, "br", "the content encoding is br, not gzip"),
+        (b"<p>", "gzip", "the content encoding gzip is damaged"),
+        (PACKED[:-9], "gzip", "it ends early"),
+    ],
+)
+def test_a_document_that_cannot_be_unpacked_says_why(
+    body: bytes, encoding: str, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        unpacked(body, encoding)
+
+
+def test_few_bytes_that_hold_many_are_not_unpacked() -> None:
+    assert len(unpacked(gzip.compress(bytes(64 * 2**20), 1), "gzip")) == 64 * 2**20
+    with pytest.raises(ValueError, match="more than 67,108,864 bytes"):
+        unpacked(gzip.compress(bytes(64 * 2**20 + 1), 1), "gzip")
 
 
 async def test_what_does_not_load_a_page_does_not_count(site: Site, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ import secrets
 import socket
 import struct
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -50,6 +51,7 @@ RETRY_WINDOW = 0.5  # seconds in which a browser that met a reset asks again by 
 REDIRECT_WINDOW = 30.0  # seconds for which a redirect's target belongs to the same page load
 _CONNECT_PATIENCE = 10.0  # seconds
 _STREAMS = 100  # of a client to one server: with mitmproxy's own five a held page would hold others
+_MAX_DOCUMENT = 64 * 2**20  # bytes of a document that an overlay is put into, unpacked
 _MAX_KEPT = 2**20  # bytes of a request's body in the records
 _MAX_ANSWER = 64 * 2**20  # bytes of a model's answer that are read for its usage
 _MAX_EVENT = 8 * 2**20  # bytes of one event of a stream
@@ -229,6 +231,26 @@ def unfit_for_overlay(content_type: str, disposition: str) -> str:
     if any(name in content_type.lower() for name in _WIDE):
         return f"the charset in {content_type!r:.80} does not extend ASCII"
     return "it is a download" if disposition.lower().startswith("attachment") else ""
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """Return a document without its content encoding. Raises ValueError, which says why, for one
+    that is damaged, not gzip as was asked for, or of more than 64 MiB: few bytes may hold many."""
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return body
+    if name not in ("gzip", "x-gzip"):
+        raise ValueError(f"the content encoding is {name}, not gzip")
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacking.decompress(body, _MAX_DOCUMENT)
+    except zlib.error as error:
+        raise ValueError(f"the content encoding {name} is damaged ({error})") from None
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"the document has more than {_MAX_DOCUMENT:,} bytes")
+    if not unpacking.eof:
+        raise ValueError(f"the content encoding {name} is damaged (it ends early)")
+    return text
 
 
 # Model calls: tokens in the answers of OpenAI (chat, responses) and Anthropic, whole and streamed.
@@ -1055,9 +1077,9 @@ class FaultAddon:
         )
         if popups and not unfit:
             try:
-                html = response.get_content(strict=True) or b""
+                html = unpacked(response.raw_content or b"", headers.get("content-encoding", ""))
             except ValueError as error:
-                unfit = f"the content encoding cannot be read ({error})"
+                unfit = str(error)
         if popups and not unfit:
             nonce = secrets.token_urlsafe(16)
             beacon = f"{urlsplit(exchange.url).netloc}{BEACON}"
