@@ -11,7 +11,7 @@ import pytest
 
 from tests.proxy.client import client, load
 from tests.proxy.site import Site, events_of, median_wait, page_headers, proxied
-from trajudge.proxy.addon import amended_policy
+from trajudge.proxy.addon import amended_metas, amended_policy
 
 pytestmark = pytest.mark.anyio
 
@@ -221,6 +221,25 @@ def test_a_policy_lets_a_closed_overlay_report(policy: str, requests: str | None
     assert [part for part in amended if part.startswith("connect-src")] == [requests or ""][
         : bool(requests)
     ]
+
+
+def test_a_policy_in_a_document_allows_one_nonce_more_and_others_stay() -> None:
+    policy = b"<META http-equiv = 'Content-Security-Policy' content='script-src &#39;self&#39;'>"
+    others = b'<meta name=a content="script-src b"><meta http-equiv=content-security-policy'
+    amended = b"<META http-equiv = 'Content-Security-Policy' content=\"script-src 'self' N\">"
+    assert amended_metas(policy + others, "z") == amended.replace(b"N", b"'nonce-z'") + others
+
+
+@pytest.mark.parametrize(
+    "text", [b"<meta ", b"<meta http-equiv=content-security-policy ", b"<meta content='\""]
+)
+@pytest.mark.parametrize("end", [b"", b">"])
+@pytest.mark.timeout(10)
+def test_a_document_of_unfinished_elements_holds_no_other_request_up(
+    text: bytes, end: bytes
+) -> None:
+    document = text * 50_000 + end
+    assert amended_metas(document, "z") == document
 
 
 async def test_what_does_not_load_a_page_does_not_count(site: Site, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import pytest
 
 from tests.proxy.client import client, load
 from tests.proxy.site import Site, events_of, page_headers, proxied
+from trajudge.proxy.process import VARIABLE
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 
@@ -131,6 +135,23 @@ async def test_a_task_begins_by_control_by_signature_and_by_port(
         ("second", 9),
         ("third", 4),
     ]
+
+
+async def test_a_task_that_mitmproxy_cannot_begin_any_more_is_refused(tmp_path: Path) -> None:
+    program, pid = tmp_path / "mitmdump", tmp_path / "pid"
+    program.write_text(f'#!/bin/sh\necho $$ >{pid}\nexec {os.environ[VARIABLE]} "$@"\n')
+    program.chmod(0o755)
+    out = tmp_path / "run"
+    with pytest.raises(UserError, match="mitmproxy ended by itself"):
+        async with proxied(out=out, mitmdump=program) as proxy, httpx.AsyncClient() as direct:
+            os.kill(int(pid.read_text()), signal.SIGKILL)
+            statuses = list[int]()
+            while 503 not in statuses and len(statuses) < 100:  # it may still answer
+                answer = await direct.post(f"{proxy.control_url}/task", json={"id": "late"})
+                statuses.append(answer.status_code)
+    assert statuses[-1] == 503
+    ended = "mitmproxy ended by itself: the run's figures end there"
+    assert answer.json() == {"error": ended}
 
 
 async def test_a_signature_tells_where_a_task_begins(site: Site, tmp_path: Path) -> None:

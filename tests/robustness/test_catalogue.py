@@ -103,7 +103,7 @@ def test_a_twin_is_as_long_as_its_attack(carrier: str, technique: str) -> None:
 
 @pytest.mark.parametrize("family", "ABCDEF")
 def test_every_perturbation_is_valid_on_recorded_runs(family: str) -> None:
-    """Two runs each; all of them: benchmarks/perturbations.py."""
+    """Two runs each."""
     for one in (one for one in NO_PICTURES if one.family == family):
         tried = 0
         for source in sample().trajectories:

@@ -14,7 +14,7 @@ from trajudge.robustness.catalogue import catalogue
 def test_the_checker_agrees_with_every_declared_relation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run of each but the twins; all of them: benchmarks/perturbations.py."""
+    """A run of each but the twins."""
     out = tmp_path / "attacked"
     drawn = ("pixels", "picture", "foreign", "benign-")
     changes = [

@@ -149,9 +149,8 @@ def purpose_of(method: str, headers: Mapping[str, str]) -> Purpose:
 
 # Pages with an overlay.
 
-_META = re.compile(
-    rb"<meta\b[^>]*http-equiv\s*=\s*[\"']?content-security-policy[\"']?[^>]*>", re.IGNORECASE
-)
+_META = re.compile(rb"<meta\b[^>]*>", re.IGNORECASE)
+_STATES_POLICY = re.compile(rb"http-equiv\s*=\s*[\"']?content-security-policy[\"']?", re.IGNORECASE)
 _CONTENT = re.compile(rb"(\bcontent\s*=\s*)(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 _POLICIES = ("content-security-policy", "content-security-policy-report-only")
 # What the site says of the bytes of the original.
@@ -202,9 +201,16 @@ def _allows_inline(values: list[str]) -> bool:
 
 
 def amended_metas(html: bytes, nonce: str, beacon: str = "") -> bytes:
-    """Return a document with the policies amended that it states in ``meta`` elements."""
+    """Return a document with the policies amended that it states in ``meta`` elements.
+
+    The time grows with the length of a document, whatever it holds: the site wrote it, and all
+    other requests wait meanwhile.
+    """
+    end = html.rfind(b">") + 1  # behind it no element can end, and each would be sought to the end
 
     def amend(element: re.Match[bytes]) -> bytes:
+        if not _STATES_POLICY.search(element[0]):
+            return element[0]
         return _CONTENT.sub(amend_content, element[0], count=1)
 
     def amend_content(content: re.Match[bytes]) -> bytes:
@@ -212,7 +218,7 @@ def amended_metas(html: bytes, nonce: str, beacon: str = "") -> bytes:
         policy = amended_policy(value, nonce, beacon).replace('"', "&quot;")
         return content[1] + b'"' + policy.encode("latin-1") + b'"'
 
-    return _META.sub(amend, html)
+    return _META.sub(amend, html[:end]) + html[end:]
 
 
 def unfit_for_overlay(content_type: str, disposition: str) -> str:

@@ -48,6 +48,7 @@ HOST = "127.0.0.1"
 CONTROL = "/__ctl/"
 _START_PATIENCE, _END_PATIENCE = 60.0, 5.0  # seconds
 _LONGEST_LINE = 64 * 2**20  # bytes
+_ENDED = "mitmproxy ended by itself: the run's figures end there"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 # OpenSSL (and with it Python), requests, curl, Node and Deno.
 TRUST_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "DENO_CERT")
@@ -213,9 +214,12 @@ class RunningProxy:
         """Give the addon an order and return its answer. Raises UserError where mitmproxy ended."""
         async with self._asking:
             if self._writer is None or self._closed.is_set():
-                raise UserError("mitmproxy ended by itself: the run's figures end there")
+                raise UserError(_ENDED)
             self._writer.write(json.dumps({"do": do, **fields}).encode() + b"\n")
-            return await self._answers.get()
+            answer = await self._answers.get()
+            if not answer:  # the link closed meanwhile
+                raise UserError(_ENDED)
+            return answer
 
     async def listen(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Take the addon's connection."""
@@ -240,16 +244,18 @@ class RunningProxy:
             writer.close()
 
     def _read_records(self) -> None:
-        """Take in what the addon wrote since the last time."""
+        """Take in what the addon wrote since the last time; a line that it is writing waits."""
         for name in self._offsets:
             with open_regular(self.settings.out / name) as file:
                 file.seek(self._offsets[name])
                 for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._offsets[name] += len(line)
                     record = json.loads(line)
                     if "number" in record:
                         kinds = self._records.setdefault(record["number"], {})
                         kinds.setdefault(name, []).append(record)
-                self._offsets[name] = file.tell()
 
     def _end_task(self, ended: Mapping[str, Any]) -> None:
         """Work out what came of a task that ended; write its trace and its last events."""
@@ -285,7 +291,14 @@ class RunningProxy:
     # The control address.
 
     async def control(self, request: web.Request) -> web.Response:
-        """Answer ``POST task``, ``POST end``, ``POST port`` or ``GET health``."""
+        """Answer ``POST task``, ``POST end``, ``POST port`` or ``GET health``; 503 where mitmproxy
+        ended."""
+        try:
+            return await self._controlled(request)
+        except UserError as error:
+            return web.json_response({"error": str(error)}, status=503)
+
+    async def _controlled(self, request: web.Request) -> web.Response:
         if request.match_info["token"] != self.settings.token:
             wrong = "the token is another proxy's: use the address this proxy printed"
             return web.json_response({"error": wrong}, status=403)

@@ -46,12 +46,20 @@ class Outcome(NamedTuple):
 
 
 def run(kind: str, base: Path, work: Path, rng: np.random.Generator) -> Outcome:
-    """One mutation of a copy of ``base``, loaded. Whatever else is raised is a fault."""
+    """Load a copy of ``base`` after one mutation. Whatever else is raised is a fault."""
+    files = copied(base, work)
+    return load(kind, base, work, mutate(files[rng.integers(len(files))], rng, work))
+
+
+def copied(base: Path, work: Path) -> list[Path]:
+    """Copy ``base`` into a new ``work`` and return the files that a loader may read."""
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(base, work / "data" / base.name)
-    files = sorted(p for p in (work / "data").rglob("*") if p.suffix in _READ)
-    path = files[rng.integers(len(files))]
-    name = mutate(path, rng, work)
+    return sorted(p for p in (work / "data").rglob("*") if p.suffix in _READ)
+
+
+def load(kind: str, base: Path, work: Path, name: str) -> Outcome:
+    """Load the copy of ``base`` in ``work``, to which the mutation ``name`` was done."""
     loaded = unreadable = 0
     refused, began = "", time.perf_counter()
     try:

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from tests.samples import examples
 from tests.trajectories.loaders import made
 from tests.trajectories.loaders.mutated_files import MADE
-from tests.trajectories.loaders.mutations import Outcome, run
+from tests.trajectories.loaders.mutations import CONTENTS, PLACES, Outcome, copied, run
+from tests.trajectories.loaders.mutations import load as load_mutated
 from trajudge.trajectories.loaders.browsergym import load
 from trajudge.trajectories.model import Trajectory, Unreadable
 
@@ -37,12 +38,30 @@ def _mutated(kind: str, folder: Path, count: int, seed: int) -> list[Outcome]:
     base, rng = MADE[kind](folder / "base"), np.random.default_rng(seed)
     done = [run(kind, base, folder / "work", rng) for _ in range(count)]
     for outcome in done:
-        assert outcome.seconds < SECONDS, outcome
-        assert "\n" not in outcome.refused
-        assert kind in _ALONE or (outcome.loaded and not outcome.refused), outcome
-        named = outcome.loaded or outcome.unreadable or outcome.refused
-        assert named or outcome.mutation.startswith("empty"), outcome
+        _check(kind, outcome)
     return done
+
+
+def _check(kind: str, outcome: Outcome) -> None:
+    assert outcome.seconds < SECONDS, outcome
+    assert "\n" not in outcome.refused
+    assert kind in _ALONE or (outcome.loaded and not outcome.refused), outcome
+    named = outcome.loaded or outcome.unreadable or outcome.refused
+    assert named or outcome.mutation.startswith("empty"), outcome
+
+
+@pytest.mark.parametrize("kind", sorted(MADE))
+def test_every_file_as_a_pipe_a_folder_and_nested_without_end(kind: str, tmp_path: Path) -> None:
+    """Which of these a draw meets is chance; a loader that waits for a pipe waits for ever."""
+    base, work = MADE[kind](tmp_path / "base"), tmp_path / "work"
+    for at in range(len(copied(base, work))):
+        for name in ("pipe", "folder", "deep nesting without an end"):
+            path = copied(base, work)[at]
+            if name in PLACES:
+                PLACES[name](path, work)
+            else:
+                path.write_bytes(CONTENTS[name](b"", None))
+            _check(kind, load_mutated(kind, base, work, f"{name} {path.name}"))
 
 
 @pytest.mark.parametrize("kind", sorted(MADE))

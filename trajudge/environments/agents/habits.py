@@ -3,7 +3,7 @@
 A run's habits are drawn from one distribution for every agent but the oracle, before anything is
 known of its end. A run that leaves part of the task out looks around for as long as the task would
 have taken, so that its length, its errors and the length of its message do not tell what came of it
-(``benchmarks.page_blind`` measures how well they do).
+(a test measures how well they do).
 """
 
 from __future__ import annotations

@@ -4,12 +4,13 @@ processes that share it; and the parameters that were really sent.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -24,7 +25,7 @@ from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.model import Reply, Request
 from trajudge.trajectories.model import defaults_of
 from trajudge.util.errors import UserError
-from trajudge.util.files import check_regular, is_locked, lock, remove
+from trajudge.util.files import check_regular, is_locked, lock, read_regular, remove
 
 BUSY_SECONDS = 60.0
 
@@ -78,6 +79,25 @@ class RequestKey(NamedTuple):
     hash: str
     endpoint: str
     model: str
+
+
+Row = tuple[bytes, str, str, str, str, float]
+"""A row of the cache: request, outcome, body, endpoint, model, created."""
+
+
+def _row(request: Request | RequestKey, outcome: Outcome) -> Row:
+    """Encode an answer that came now."""
+    kind, body = _encoded(outcome)
+    key = bytes.fromhex(request.hash)
+    return (key, kind, body, request.endpoint, request.model, time.time())
+
+
+def _logged(content: bytes) -> Iterator[Row]:
+    """Yield the rows of a log; the last one may have been torn by a kill."""
+    for line in content.split(b"\n"):
+        with suppress(ValueError, TypeError):
+            key, kind, body, endpoint, model, created = orjson.loads(line)
+            yield bytes.fromhex(key), kind, body, endpoint, model, float(created)
 
 
 def _encoded(outcome: Outcome) -> tuple[str, str]:
@@ -271,7 +291,18 @@ CREATE TABLE IF NOT EXISTS answers (
 """
 
 
+GATHER = 0.05  # seconds that an answer waits for others at most, while others are under way
+
+LARGE = 2**20  # bytes of the log, which is then emptied
+
 REPLACE = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
+
+RECOVER = """
+INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (request) DO UPDATE SET
+    outcome = excluded.outcome, body = excluded.body, created = excluded.created
+WHERE excluded.created > answers.created
+"""
 
 
 class Cache:
@@ -286,6 +317,10 @@ class Cache:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._uncopied = 0  # answers since the last checkpoint
+        self._pending: list[Row] = []
+        self._commit: asyncio.Future[None] | None = None
+        self._log: tuple[Path, int] | None = None  # made when it is first needed
+        self._keeps_log = False  # after a commit that failed
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Without a wait for the disk a commit takes less than a tenth of a millisecond.
@@ -294,6 +329,7 @@ class Cache:
             self._connection.execute("PRAGMA wal_autocheckpoint = 0")
         except (sqlite3.Error, OSError) as error:
             raise explained(error, path) from error
+        self.recover()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cache")
 
     def get(self, request_hash: str) -> Outcome | None:
@@ -321,12 +357,79 @@ class Cache:
     def put(self, request: Request | RequestKey, outcome: Outcome) -> None:
         """Keep an answer that came now; it replaces an earlier one. Raises UserError if it cannot
         be written."""
-        row = (bytes.fromhex(request.hash), *_encoded(outcome), request.endpoint, request.model)
+        self._write([_row(request, outcome)])
+
+    async def put_soon(self, request: Request | RequestKey, outcome: Outcome) -> None:
+        """Do what ``put`` does, in one commit with the answers that come in the next moment, if
+        other requests are under way. Before the first suspension the answer is in the log, where a
+        kill does not reach it."""
+        loop, row = asyncio.get_running_loop(), _row(request, outcome)
+        self._append_to_log(row)
+        if self._commit is None or self._commit.done():
+            self._commit = loop.create_future()
+            loop.call_later(GATHER, self._write_pending)
+        self._pending.append(row)
+        if len(self._pending) >= self.claims.count:  # nothing that would be worth waiting for
+            loop.call_soon(self._write_pending)
+        await asyncio.shield(self._commit)
+
+    def _write_pending(self) -> None:
+        rows, self._pending, commit = self._pending, [], self._commit
+        if not rows:  # written before, or when it was closed
+            return
+        error: UserError | None = None
         try:
-            self._connection.execute(REPLACE, (*row, time.time()))
-        except sqlite3.Error as error:
+            self._write(rows)
+        except UserError as failure:
+            self._keeps_log, error = True, failure
+        if self._log and not self._keeps_log and os.fstat(self._log[1]).st_size > LARGE:
+            os.ftruncate(self._log[1], 0)  # to read a row twice does no harm
+        if commit is None or commit.done():
+            return
+        if error is None:
+            commit.set_result(None)
+        else:
+            commit.set_exception(error)
+            commit.exception()  # seen, also where whoever waited is cancelled
+
+    def _append_to_log(self, row: Row) -> None:
+        """Write a row where others find it if this process dies. A log that cannot be written is no
+        reason to give up: the commit is what counts."""
+        with suppress(OSError, orjson.JSONEncodeError):
+            while self._log is None:
+                path = self.path.with_name(f"{self.path.name}.log-{_owner_name()}")
+                descriptor = lock(path)
+                self._log = None if descriptor is None else (path, descriptor)
+            # The line break before it ends what an earlier write may have left unfinished.
+            os.write(self._log[1], b"\n" + orjson.dumps([row[0].hex(), *row[1:]]))
+
+    def recover(self) -> None:
+        """Take in what dead processes had received and not committed. Raises UserError."""
+        try:
+            for path in sorted(self.path.parent.glob(f"{self.path.name}.log-*")):
+                descriptor = lock(path, create=False)
+                if descriptor is None:
+                    continue
+                try:
+                    self._write([*_logged(read_regular(path))], RECOVER)
+                except UserError:
+                    os.close(descriptor)
+                    raise
+                remove(path, descriptor)
+        except OSError as error:
             raise explained(error, self.path) from error
-        self._uncopied += 1
+
+    def _write(self, rows: Sequence[Row], statement: str = REPLACE) -> None:
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(statement, rows)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise explained(error, self.path) from error
+        self._uncopied += len(rows)
         if self._uncopied >= CHECKPOINT:
             self._uncopied = 0
             self._thread.submit(_checkpoint, self.path)
@@ -337,7 +440,12 @@ class Cache:
         return Claims(self.path.with_name(self.path.name + ".claims"))
 
     def close(self) -> None:
-        """Close the file, and end all claims."""
+        """Write what is pending and close the file."""
+        self._write_pending()
+        if self._log is not None and self._keeps_log:  # for whoever opens the cache next
+            os.close(self._log[1])
+        elif self._log is not None:
+            remove(*self._log)
         self._thread.shutdown()
         if "claims" in self.__dict__:
             self.claims.close()

@@ -225,7 +225,9 @@ class Engine:
     ) -> Outcome | None:
         """Claim a request; return what was answered to it in the meantime, None to ask now."""
         poll = FIRST_POLL
+        has_waited = False
         while not cache.claims.claim(request_hash):
+            has_waited = True
             if asked_before is None and (known := cache.get(request_hash)) is not None:
                 return known
             self.counts.waiting += 1
@@ -237,6 +239,8 @@ class Engine:
                     poll = min(2 * poll, LONGEST_POLL)
             finally:
                 self.counts.waiting -= 1
+        if has_waited:
+            cache.recover()  # the other one may have died with the answer
         is_new = asked_before is None or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
 
@@ -264,19 +268,19 @@ class Engine:
             reply = await self.retry.call(partial(self._reserved, request, expected, worst))
         except CallFailed as outcome:
             if isinstance(outcome, Refused | ContextOverflow) and not isinstance(outcome, Blocked):
-                self._keep(request, outcome)
+                await self._keep(request, outcome)
             else:
                 self.counts.failed += 1
             if isinstance(outcome, Retryable):
                 self._end_run(self._circuit_breaker.gave_up(outcome), outcome)
             raise
-        self._keep(request, reply)
+        await self._keep(request, reply)
         return reply
 
-    def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
+    async def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
         try:
             if self.cache is not None:
-                self.cache.put(request, outcome)
+                await self.cache.put_soon(request, outcome)
         except UserError as error:
             self.stop(error)
             raise

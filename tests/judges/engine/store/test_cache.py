@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.judges.engine.parts import request
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
-from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.cache import GATHER, Cache
 from trajudge.judges.model import Reply, Usage
 from trajudge.util.errors import UserError
 
@@ -31,6 +33,14 @@ REPLY = Reply(
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "cache.db"
+
+
+def claimed(path: Path, texts: str) -> Cache:
+    """A cache whose requests of these letters are under way."""
+    cache = Cache(path)
+    for text in texts:
+        cache.claims.claim(request(text).hash)
+    return cache
 
 
 def put(path: Path, count: int, first: int = 0) -> None:
@@ -195,3 +205,73 @@ assert "cannot grow" in main()
 """
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
     assert Cache(path).get(request("kept").hash) == Reply(text="kept")
+
+
+@pytest.mark.anyio
+async def test_answers_that_come_together_are_committed_together(path: Path) -> None:
+    cache, statements = Cache(path), list[str]()
+    cache._connection.set_trace_callback(statements.append)
+    texts = [*map(str, range(500)), "0"]
+    for text in texts:
+        cache.claims.claim(request(text).hash)
+    puts = [cache.put_soon(request(t), Reply(text=f"{t} {i}")) for i, t in enumerate(texts)]
+    await asyncio.gather(*puts)
+    assert statements.count("COMMIT") == 1
+    assert cache.get(request("0").hash) == Reply(text="0 500"), "the last one counts"
+    assert cache.get(request("1").hash) == Reply(text="1 1")
+    cache.close()
+
+
+@pytest.mark.anyio
+async def test_an_answer_waits_for_others_only_while_they_are_under_way(path: Path) -> None:
+    cache = claimed(path, "ab")
+    waited = []
+    for text in "ab":
+        started = time.perf_counter()
+        await cache.put_soon(request(text), REPLY)
+        waited.append(time.perf_counter() - started)
+        cache.claims.release(request(text).hash)
+    assert waited[0] >= 0.9 * GATHER > waited[1]
+    cache.close()
+
+
+@pytest.mark.anyio
+async def test_an_answer_is_written_even_if_its_reader_is_cancelled(path: Path) -> None:
+    cache = claimed(path, "abc")
+    tasks = [asyncio.create_task(cache.put_soon(request(text), REPLY)) for text in "ab"]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    await asyncio.sleep(0)
+    cache.close()
+    await tasks[1]
+    assert all(Cache(path).get(request(text).hash) == REPLY for text in "ab")
+    assert not [*path.parent.glob("*.log-*")]
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_not_committed_yet_outlives_its_process(path: Path) -> None:
+    script = f"""
+import asyncio, os, signal
+from pathlib import Path
+from tests.judges.engine.parts import request
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.model import Reply
+
+async def main():
+    cache = Cache(Path({str(path)!r}))
+    cache.claims.claim(request("other").hash)
+    for i in range(3):
+        cache.claims.claim(request(str(i)).hash)
+        asyncio.create_task(cache.put_soon(request(str(i)), Reply(text=str(i))))
+    await asyncio.sleep(0)
+    assert cache.get(request("0").hash) is None
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", script], check=False, cwd=ROOT)
+    cache = Cache(path)
+    assert [cache.get(request(str(i)).hash) for i in range(3)] == [
+        Reply(text=str(i)) for i in range(3)
+    ]
+    assert not [*path.parent.glob("*.log-*")]
