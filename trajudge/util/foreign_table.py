@@ -368,7 +368,7 @@ def parse_columns(
         if role not in roles:
             raise UserError(
                 f"{option} {role}={given[role][0]}: no role {role!r}"
-                f"{did_you_mean(role, roles)}: use some of {', '.join(roles)}"
+                f"{did_you_mean(role, roles) or ':'} use some of {', '.join(roles)}"
             )
     return given
 
