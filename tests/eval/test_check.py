@@ -434,6 +434,16 @@ def test_verdicts_of_no_judge_and_tables_without_rows_are_refused(tmp_path: Path
     (tmp_path / "t.csv").write_text("task,verdict,label\n")
     with pytest.raises(tj.UserError, match=r"t\.csv: has column names and no rows"):
         tj.check(tmp_path / "t.csv")
+    with pytest.raises(tj.UserError, match="--columns label=labl: the table has no such column"):
+        tj.check(rows, columns="label=labl")
+
+
+def test_what_holds_no_table_is_named(tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    with pytest.raises(tj.UserError, match=r"page\.png is not UTF-8 .*: name a file of text$"):
+        tj.check(tmp_path / "page.png")
+    with pytest.raises(tj.UserError, match=f"^{tmp_path}: is not a file .a folder.: name a file"):
+        tj.check(tmp_path)
 
 
 @pytest.mark.parametrize("word", ["inf", "-inf", "nan", "1e999"])

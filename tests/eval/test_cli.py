@@ -126,8 +126,8 @@ def test_the_lists_of_commands_fit_the_screen(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["juge"], "'juge', did you mean 'judge'?: use one of data, label, judges, judge"),
-        (["rules", "lnt"], "'rules lnt', did you mean 'lint'?: use one of"),
+        (["juge"], "'juge', did you mean 'judge'? use one of data, label, judges, judge"),
+        (["rules", "lnt"], "'rules lnt', did you mean 'lint'? use one of"),
         (["xyz"], "'xyz': use one of"),
     ],
 )

@@ -46,6 +46,17 @@ def model(server: LlmServer, *words: str, name: str = "gpt-4o") -> int:
     return main(["--model", name, *where, *words])
 
 
+def test_a_limit_without_a_price_is_refused_before_there_is_a_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LlmServer() as server:
+        assert model(server, "--max-cost", "1", name="mine") == 2
+    assert "so --max-cost 1 cannot be kept: give its price with --prices FILE" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert not Path("run").exists(), "a run without a judgment is refused by select"
+
+
 # As the servers send them; what is not read is left out.
 LISTS: dict[str, dict[str, object]] = {
     "vllm": {"id": "mine", "object": "model", "owned_by": "vllm", "max_model_len": 3000},

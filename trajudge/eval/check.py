@@ -39,6 +39,7 @@ from trajudge.util.foreign_table import (
     choose_column,
     holds_scores,
     missing_column,
+    named_column,
     parse_columns,
     parse_words,
     read_number,
@@ -279,7 +280,7 @@ def _given_columns(
 ) -> dict[str, tuple[str, ...]]:
     """Find the columns that the user names. Raises UserError for one that is named twice."""
     chosen = {
-        role: tuple(choose_column(table, (), name) or name for name in names)
+        role: tuple(named_column(table, name, f"--columns {role}={name}") for name in names)
         for role, names in given.items()
     }
     for name, times in Counter(name for names in chosen.values() for name in names).items():
@@ -416,10 +417,11 @@ class _Rows:
                 first = row
                 break
         kinds = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
+        cell = table.column(name)[first]
+        example = f"such as {cell[:40]!r}" if cell.strip() else "the first of them"
         self._lost.append(
             f"{counts.total():,} of {len(reasons):,} cells of {name!r} are neither yes nor no and "
-            f"are not counted ({kinds}), such as {table.column(name)[first][:40]!r} "
-            f"({table.at(first)})"
+            f"are not counted ({kinds}), {example} ({table.at(first)})"
         )
 
     @property

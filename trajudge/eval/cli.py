@@ -423,8 +423,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         name, known = f"{name} {rest[0]}", [*entry.commands]
         entry, rest = entry.commands.get(rest[0]), rest[1:]
     if entry is None:
-        close = did_you_mean(name.rpartition(" ")[2], known)
-        sys.stderr.write(f"error: no command {name!r}{close}: use one of {', '.join(known)}\n")
+        close = did_you_mean(name.rpartition(" ")[2], known) or ":"
+        sys.stderr.write(f"error: no command {name!r}{close} use one of {', '.join(known)}\n")
         return 2
     limit_threads()
     from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none

@@ -64,7 +64,7 @@ from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_folder
 from trajudge.util.tables import folded, screen_width
-from trajudge.util.terminal import one_line, progress_bar
+from trajudge.util.terminal import count_of, one_line, progress_bar
 
 # Fields that ask for more than a file of original runs holds.
 _VERIFIED_ONLY = ("require_activity", "probes", "steps", "workers", "seconds")
@@ -143,7 +143,7 @@ def write_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> str:
     for result in results:
         write_json(out / "tasks" / f"{result.file_name}.json", result)
     write_json(out / "summary.json", summary)
-    where = f"{one_line(str(out))}: summary.json and {len(results)} files in tasks/"
+    where = f"{one_line(str(out))}: summary.json and {count_of(len(results), 'file')} in tasks/"
     if summary.mode not in set(Mode):
         return where
     listed = [] if any(result.run for result in results) else results

@@ -41,7 +41,7 @@ def read_data(path: Path, max_bytes: int = MAX_BYTES, folder: DataFolder | None 
     try:
         return folder.read(path, max_bytes) if folder else read_regular(path, max_bytes)
     except UnsafeFile as error:
-        raise UserError(f"{path}: {error}: name a file that is read") from error
+        raise UserError(f"{path}: {error.strerror}: name another file") from error
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: name a readable file") from error
 

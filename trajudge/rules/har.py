@@ -335,7 +335,7 @@ def unpack(path: Path) -> Unpacked:
         with open_regular(path) as file:
             start = file.read(4)
     except UnsafeFile as error:
-        raise UserError(f"{path}: {error}: name a file that is read") from error
+        raise UserError(f"{path}: {error.strerror}: name another file") from error
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: name a readable file") from error
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):

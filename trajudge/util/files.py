@@ -74,7 +74,8 @@ def text_of(content: bytes, file: Path) -> str:
         return utf8(content, file).decode()
     except UnicodeDecodeError as error:
         wrong = f"byte {error.object[error.start]:#04x} at {error.start:,}"
-        raise NotUtf8(f"{_readable(file)} is not UTF-8 ({wrong}): save it as UTF-8") from None
+        fix = "name a file of text" if b"\0" in content else "save it as UTF-8"
+        raise NotUtf8(f"{_readable(file)} is not UTF-8 ({wrong}): {fix}") from None
 
 
 def read_utf8(file: Path, max_bytes: int | None = None) -> bytes:

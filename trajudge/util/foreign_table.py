@@ -1,8 +1,8 @@
 """Tables that other people wrote: CSV of any delimiter, JSON, JSON lines, Parquet, data frames.
 
-``read_rows`` gives a ForeignTable of texts, ``choose_column`` finds a column by its name or takes
-the one that the user named, and ``read_verdict`` reads yes and no. What is neither is returned with
-the reason, for the caller to count: it is never a no.
+``read_rows`` gives a ForeignTable of texts, ``choose_column`` finds a column by its usual names and
+``named_column`` the one that the user named, and ``read_verdict`` reads yes and no. What is neither
+is returned with the reason, for the caller to count: it is never a no.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def read_rows(table: Any, max_bytes: int = _MAX_BYTES) -> ForeignTable:
             raise UserError(f"{path}: is a workbook or an archive: save its table as CSV (UTF-8)")
         content = read_regular(path, max_bytes)
     except UnsafeFile as error:
-        raise UserError(f"{path.parent}: {error}: name a file with a table") from error
+        raise UserError(f"{path}: {error.strerror}: name a file with a table") from error
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read ({error.strerror}): name a file with a table"
@@ -368,7 +368,7 @@ def parse_columns(
         if role not in roles:
             raise UserError(
                 f"{option} {role}={given[role][0]}: no role {role!r}"
-                f"{did_you_mean(role, roles)}: use some of {', '.join(roles)}"
+                f"{did_you_mean(role, roles) or ':'} use some of {', '.join(roles)}"
             )
     return given
 
@@ -386,19 +386,14 @@ def _pairs(text: str | None, option: str, form: str) -> dict[str, list[str]]:
 def choose_column(
     table: ForeignTable,
     candidates: Sequence[str],
-    given: str | None = None,
     *,
     taken: Iterable[str] = (),
-    option: str = "--columns",
 ) -> str | None:
-    """Return the column that the user named (``given``), or the first of ``candidates`` that the
-    table has outside of ``taken``; None without one.
+    """Return the first of ``candidates`` that the table has outside of ``taken``; None without one.
 
     Case and punctuation do not count (``taskID`` is ``task_id``). A dotted name is known by its
-    whole, then its last part, then any other. Raises UserError for a given one that is not there.
+    whole, then its last part, then any other.
     """
-    if given is not None:
-        return named_column(table, given, f"{option} {given}")
     left = [name for name in table.columns if name not in set(taken)]
     whole = {_plain(name): name for name in reversed(left)}
     last = {_plain(name.rpartition(".")[2]): name for name in reversed(left)}

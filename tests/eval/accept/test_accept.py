@@ -156,6 +156,8 @@ def test_a_decision_is_applied_where_it_was_shown_to_hold(
     assert len(accepted["provenance"]["decision"]) == 64
     (rejected,) = lines(out / "rejected.jsonl")
     assert rejected["kind"] == "benchmark not covered"
+    hint = "1 run of benchmarks on which the decision was not shown to hold: --any-benchmark takes"
+    assert hint in " ".join(capsys.readouterr().out.split())
     assert accept("--decision", decision, "--run", run, "--out", out, "--any-benchmark") == 0
     assert len(lines(out / "accepted.jsonl")) == 2
     assert "precision is not known" not in " ".join(capsys.readouterr().out.split())

@@ -24,6 +24,14 @@ def test_the_first_difference_is_named_with_its_runs_and_all_are_counted() -> No
         refuse_conflicts([("a", same), ("b", less), ("c", other)])
 
 
+def test_a_difference_counts_in_the_questions_that_are_asked() -> None:
+    some = {key(1): label(1, True, side_effect=False)}
+    more = {key(1): label(1, True)}
+    refuse_conflicts([("a", some), ("b", more)], ["success"])
+    with pytest.raises(UserError, match=r"of 1 trajectory, in side effect\): name the labels"):
+        refuse_conflicts([("a", some), ("b", more)])
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The same trajectories under two judges, the second by labels of which one was changed."""
@@ -48,7 +56,7 @@ def test_a_command_asks_which_labels_count(
     assert main([command, *runs, *more]) == 2
     error = capsys.readouterr().err
     assert f"{runs[0]} and {runs[1]}: their labels of " in error
-    assert "(in all the runs those of 1 trajectory)" in error
+    assert "(in all the runs those of 1 trajectory, in success): name the labels" in error
     named = ["--annotations", f"trajudge:{sample_path() / 'labels.jsonl'}"]
     assert main([command, *runs, *more, *named]) in (0, 1)
 

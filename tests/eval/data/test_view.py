@@ -56,6 +56,19 @@ def test_it_holds_what_the_readers_hold(tmp_path: Path) -> None:
         assert record["rule"] == (None if reward is None else reward > 0.5)
 
 
+def test_samples_of_one_judge_that_disagree_make_a_trajectory_unstable(tmp_path: Path) -> None:
+    answers = {0: (True, True), 1: (False, False), 2: (True, False), 3: (True, None)}
+    lines = [
+        said(task, success, judge="a", sample=sample)
+        for task, both in answers.items()
+        for sample, success in enumerate(both)
+    ]
+    lines.append(said(0, False, judge="b"))  # another judge's, no sample of the first
+    view = read_view(write(tmp_path / "run", lines))
+    unstable = {view.keys.key(place).task_id for place in np.flatnonzero(view.unstable).tolist()}
+    assert unstable == {key(2).task_id}
+
+
 def test_a_trajectory_counts_each_judge_once_as_scoring_does(tmp_path: Path) -> None:
     folder = write(tmp_path / "run")
     view = read_view(folder)

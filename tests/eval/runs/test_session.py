@@ -85,6 +85,15 @@ def test_what_was_skipped_is_not_asked_again(
     assert f"judgments failed, more than --max-failures 0: {advice}" in told
 
 
+def test_replies_that_were_cut_off_are_not_to_be_asked_for_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LlmServer(script=always("length")) as server:
+        assert model(server) == 1
+    told = on_one_line(capsys.readouterr().err)
+    assert "the replies were cut off: allow longer ones with --max-tokens N" in told
+
+
 def test_what_cannot_be_read_has_no_reward_after_a_stop_either(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

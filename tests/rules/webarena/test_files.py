@@ -41,7 +41,7 @@ def test_pipes_links_out_and_endless_files_are_no_task_files(tmp_path: Path) -> 
     outside = write(tmp_path / "outside.json", TASK)
     (folder / "a.json").symlink_to(outside)
     assert [task.task_id for task in load_tasks(folder / "a.json")] == [1]
-    with pytest.raises(UserError, match=r"a\.json leads out"):
+    with pytest.raises(UserError, match=r"a\.json: leads out"):
         load_tasks(folder)
 
 
@@ -181,6 +181,15 @@ def test_what_is_no_task_at_all_has_its_position_for_a_name(tmp_path: Path) -> N
         (1, "task_id: occurs twice: give each task its own"),
         ("1", "task_id: occurs twice: give each task its own"),
     ]
+
+
+def test_a_folder_with_a_task_in_two_files_is_refused(tmp_path: Path) -> None:
+    for name in ("new.json", "old.json"):
+        write(tmp_path / name, [TASK])
+    with pytest.raises(UserError, match=r"task 1 stands in new\.json and in old\.json: name one"):
+        load_tasks(tmp_path, "webarena", keep_flawed=True)
+    with pytest.raises(UserError, match="is a folder, and no study of BrowserGym: name a file of "):
+        load_runs(tmp_path)
 
 
 @given(st.binary())

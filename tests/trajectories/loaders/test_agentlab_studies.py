@@ -215,7 +215,9 @@ def test_a_link_to_an_experiment_elsewhere_is_named_and_not_read(tmp_path: Path)
 def test_a_folder_of_several_kinds_of_data_is_none_of_them(tmp_path: Path) -> None:
     _prepare(tmp_path / "browsergym")
     made.webvoyager(tmp_path / "webvoyager" / "taskTea--1")
-    with pytest.raises(UserError, match=r"is a folder of data: name one of browsergym:.*webvoy"):
+    with pytest.raises(
+        UserError, match=r"is a folder of data: name one in it, such as browsergym:.*webvoy"
+    ):
         detect_kind(tmp_path)
 
 
@@ -229,7 +231,7 @@ def test_results_published_beside_judgments_are_no_judgments(tmp_path: Path) -> 
         (published / "agreement_rate.json").write_text("{}")
     made.judgment(tmp_path / "set")
     assert detect_kind(tmp_path / "set") == "agentrewardbench-text"
-    with pytest.raises(UserError, match=r"name one of agentrewardbench-text:.*set"):
+    with pytest.raises(UserError, match=r"name one in it, such as agentrewardbench-text:.*set"):
         detect_kind(tmp_path)
     (tmp_path / "set" / "judgments").rename(tmp_path / "set" / "renamed")
     assert detect_kind(tmp_path / "set" / "renamed") == "agentrewardbench-text"

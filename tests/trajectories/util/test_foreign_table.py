@@ -17,6 +17,7 @@ from trajudge.util.foreign_table import (
     choose_column,
     holds_scores,
     missing_column,
+    named_column,
     parse_columns,
     parse_words,
     read_rows,
@@ -185,11 +186,11 @@ def test_columns_are_found_by_name() -> None:
     assert choose_column(table, ("judge",)) == "judge.verdict"
     assert choose_column(table, ("judge",), taken=["judge.verdict"]) == "judge.why"
     assert choose_column(table, ("run", "gold")) is None
-    assert choose_column(table, (), "task_id") == "Task ID"
+    assert named_column(table, "task_id", "--columns task=task_id") == "Task ID"
     with pytest.raises(
-        UserError, match=r"--columns task_ids: .* did you mean 'Task ID'.*'judge.why'"
+        UserError, match=r"--columns task=task_ids: .* did you mean 'Task ID'.*'judge.why'"
     ):
-        choose_column(table, (), "task_ids")
+        named_column(table, "task_ids", "--columns task=task_ids")
 
 
 def test_a_missing_column_lists_what_each_could_be() -> None:

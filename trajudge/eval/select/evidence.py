@@ -144,7 +144,7 @@ def read_all_labels(
 ) -> Labels:
     """Read the expert labels that belong to them: the named ones, a table joined to ``keys``, or
     else those of each source.
-    Raises UserError where these differ."""
+    Raises UserError where these differ in success."""
     if annotations:
         return open_labels(annotations, keys=keys)
     named = [(str(run), read_labels(run)) for run in runs if not run.is_file()]
@@ -152,7 +152,7 @@ def read_all_labels(
         beside = agentrewardbench.detect(published)
         spec = f"{agentrewardbench.KIND}:{published}" if beside else agentrewardbench.KIND
         named.append((str(published), primary_labels(open_annotations(spec))))
-    refuse_conflicts(named)
+    refuse_conflicts(named, ["success"])
     return {key: label for _, labels in named for key, label in labels.items()}
 
 

@@ -392,9 +392,12 @@ def _decoded(
         raise ValueError("the last line is not whole")
 
 
-def refuse_conflicts(labels: Iterable[tuple[str, Labels]]) -> None:
-    """Raise UserError where two of them, each by the name of its run, hold different labels of a
-    trajectory: what is scored would depend on the order in which the runs are given."""
+def refuse_conflicts(
+    labels: Iterable[tuple[str, Labels]], questions: Sequence[str] = VERDICTS
+) -> None:
+    """Raise UserError where two of them, each by the name of its run, answer one of the questions
+    differently for a trajectory: what is scored would depend on the order in which the runs are
+    given."""
     named = [(name, LabelColumns.of(some)) for name, some in labels if len(some)]
     if len(named) < 2:
         return
@@ -403,13 +406,17 @@ def refuse_conflicts(labels: Iterable[tuple[str, Labels]]) -> None:
     known, place = distinct(keys)
     first = np.empty(len(known), dtype=np.int64)
     first[place[::-1]] = np.arange(len(keys))[::-1]
-    other = np.flatnonzero((verdicts != verdicts[:, first[place]]).any(axis=0))
+    asked = [VERDICTS.index(name) for name in questions]
+    differs = verdicts[asked] != verdicts[:, first[place]][asked]
+    other = np.flatnonzero(differs.any(axis=0))
     if not len(other):
         return
     runs = np.repeat(np.arange(len(named)), [len(each.keys) for _, each in named])
     one, two = (named[runs[row]][0] for row in (first[place[other[0]]], other[0]))
     differing = count_of(len(np.unique(place[other])), "trajectory")
+    which = [name for name, row in zip(questions, differs, strict=True) if row.any()]
+    answers = " and ".join(name.replace("_", " ") for name in which)
     raise UserError(
         f"{one} and {two}: their labels of {keys.key(int(other[0]))} differ (in all the runs those "
-        f"of {differing}): name the labels that count with --annotations KIND:PATH"
+        f"of {differing}, in {answers}): name the labels that count with --annotations FILE"
     )

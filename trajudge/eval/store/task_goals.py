@@ -125,6 +125,6 @@ def goal_note(goals: TaskGoals, measure: Callable[[], tuple[str, str, int] | Non
         return ""
     what, one, tasks = by_task
     return (
-        f"warning: {sentence}: {what} {one} counts {tasks:,} tasks, {by_goal[1]} {by_goal[2]:,} "
-        "goals: count goals with --task-id goal"
+        f"warning: {sentence}: {what} {one} counts {count_of(tasks, 'task')}, {by_goal[1]} "
+        f"{count_of(by_goal[2], 'goal')}: count goals with --task-id goal"
     )

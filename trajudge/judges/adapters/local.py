@@ -100,7 +100,7 @@ def _serve(path: Path) -> tuple[str, str]:
         with open_regular(path) as file:
             magic = file.read(4)
     except UnsafeFile as error:
-        raise UserError(f"--model local:{path}: {error}: name a GGUF file") from error
+        raise UserError(f"--model local:{path}: {error.strerror}: name a GGUF file") from error
     except OSError as error:
         raise UserError(
             f"--model local:{path}: cannot be read ({error.strerror}): name a GGUF file"

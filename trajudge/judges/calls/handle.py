@@ -442,6 +442,12 @@ class ModelHandle:
             return Usage(cache_write=usage.input, output=usage.output)
         return usage
 
+    def check_prices(self) -> None:
+        """Raise UserError where dollars are limited and the price of a model is not known."""
+        budget = Budget(self.price, self.calls.max_cost)
+        for model in self.handles:
+            budget.require_price(model)
+
     def open_cache(self) -> Cache:
         return Cache(cache_path(self.calls.cache))
 
@@ -458,9 +464,8 @@ class ModelHandle:
         for handle in self.handles.values():
             if isinstance(handle.adapter, MarksPrompts):
                 handle.adapter.prompts_repeat = prompts_repeat
+        self.check_prices()
         budget = Budget(self.price, calls.max_cost, spent, payments)
-        for model in self.handles:
-            budget.require_price(model)
         return Engines(
             {model: handle.adapter for model, handle in self.handles.items()},
             cache=self.open_cache(),

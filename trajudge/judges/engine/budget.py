@@ -211,7 +211,7 @@ class Budget:
         if self.limit is not None and self._price(model, Usage(input=1)) is None:
             raise UserError(
                 f"the price of {model!r} is not known, so --max-cost {self.limit:g} cannot be "
-                "kept: give its price in a price file, or run without --max-cost"
+                "kept: give its price with --prices FILE, or run without --max-cost"
             )
 
     def cost(self, model: str, usage: Usage | None) -> float | None:

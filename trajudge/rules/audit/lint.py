@@ -220,7 +220,8 @@ def _headline(report: LintReport) -> Iterator[str]:
     if warnings or notes:
         refused = any(one.category == "unsatisfiable_in_release" for one in report.findings)
         released = ", or honest ones fail in the released package," if refused else ""
-        yield f"Some wrong runs pass{released} in {warnings:,} more; {notes:,} have notes alone."
+        passing = f"Some wrong runs pass{released} in {warnings:,} more; " if warnings else ""
+        yield f"{passing}{notes:,} have notes alone."
 
 
 def _row(count: Count) -> tuple[str, ...]:

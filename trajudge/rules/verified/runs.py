@@ -44,7 +44,7 @@ from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, UnsafeFile, open_regular
 from trajudge.util.tables import Table, first_screen
-from trajudge.util.terminal import one_line
+from trajudge.util.terminal import count_of, one_line
 
 ANSWER_FILE = "agent_response.json"
 CONFIG_FILE = "run_config.json"
@@ -594,10 +594,11 @@ def opened_runs(path: Path) -> Iterator[Path]:
             with open_regular(path) as file, tarfile.open(fileobj=file, mode="r:*") as archive:
                 _unpack(archive, path, Path(folder))
         except UnsafeFile as error:
-            raise UserError(f"{path}: {error}: name a file that is read") from error
+            raise UserError(f"{path}: {error.strerror}: name another file") from error
         except _DAMAGED as error:
+            reason = str(error).partition("\n")[0].rstrip(":")  # tarfile lists what it tried
             raise UserError(
-                f"{path}: no folder of runs and no whole .tar.gz of one ({error}): "
+                f"{path}: no folder of runs and no whole .tar.gz of one ({reason}): "
                 "name one, or pack it again"
             ) from error
         yield Path(folder)
@@ -859,7 +860,7 @@ def _notes(summary: Summary) -> Iterator[str]:
     if summary.premature:
         yield f"{len(summary.premature)} passes gave up early (R < 0.5)"
     for note, runs in summary.notes.items():
-        yield f"note, in {runs} runs: {one_line(note)}"
+        yield f"note, in {count_of(runs, 'run')}: {one_line(note)}"
     if summary.not_judged:
         yield f"runs that could not be judged: {first(summary.not_judged)}"
 

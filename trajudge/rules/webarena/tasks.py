@@ -412,9 +412,16 @@ def load_tasks(
     folder = DataFolder(path) if path.is_dir() else None
     files = sorted(path.glob("*.json")) if folder else [path]
     tasks: list[Task] = []
+    file_of: dict[str, Path] = {}
     for file in files:
         for raw in raw_records(read_bytes(file, folder=folder), file):
-            tasks.append(_task(bytes(raw), len(tasks) + 1, row))
+            task = _task(bytes(raw), len(tasks) + 1, row)
+            tasks.append(task)
+            if (other := file_of.setdefault(str(task.task_id), file)) != file:
+                raise UserError(
+                    f"{path}: task {task.task_id!r} stands in {other.name} and in {file.name}: "
+                    "name one of these files"
+                )
     if not tasks:
         raise UserError(f"{path}: holds no task: name a file of tasks (see rules/schema.md)")
     counted = Counter(str(task.task_id) for task in tasks)
@@ -524,6 +531,11 @@ def load_runs(path: Path) -> tuple[Run, ...]:
 
     Raises UserError for a file that cannot be read or holds no run.
     """
+    if path.is_dir():
+        raise UserError(
+            f"{path}: is a folder, and no study of BrowserGym: name a file of runs, with one JSON "
+            "object a line that has task_id, answer"
+        )
     data = read_bytes(path)
     runs = _runs_in(data, path)
     if not runs:

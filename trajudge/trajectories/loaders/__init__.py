@@ -160,13 +160,15 @@ def detect_kind(path: Path) -> str:
         return "browsergym"
     if inside:
         named = ", ".join(f"{kind}:{folder}" for kind, folder in inside.items())
-        raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
+        raise UserError(
+            f"--data {str(path)!r} is a folder of data: name one in it, such as {named}"
+        )
     if path.suffix == ".py":
         raise UserError(f"--data {path}: a loader needs its data: write {path}:PATH")
     check_utf8(path)
     raise UserError(
         f"--data {str(path)!r} is of no known format: name it as KIND:PATH with a KIND of "
-        f"{', '.join(PLUGINS.names(KINDS))}"
+        f"{', '.join(PLUGINS.names(KINDS))}, or as ./LOADER.py:PATH with a loader of your own"
     )
 
 
