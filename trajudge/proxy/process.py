@@ -376,7 +376,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
             await _linked(proxy, process, log)
             yield proxy
         finally:
-            alive = process.returncode is None
+            alive = process.returncode is None and not proxy._closed.is_set()
             await _end(proxy, process)
             link.close()
             await runner.cleanup()
