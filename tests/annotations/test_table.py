@@ -118,6 +118,18 @@ def test_the_only_column_of_yes_and_no_in_words_holds_the_labels(
         assert label.success is success
 
 
+def test_labels_of_a_column_that_no_name_tells_are_no_silent_choice(tmp_path: Path) -> None:
+    _, report = _load(tmp_path, "run,needs_login\na/task-1,yes\n")
+    assert (
+        "warning: no column is named as labels are, 'needs_login' alone says yes or no in words: "
+        "name another with --columns label=COLUMN"
+    ) in report
+    for columns in ("", "label=needs_login"):
+        name = "ok" if not columns else "needs_login"
+        _, report = _load(tmp_path, f"run,{name}\na/task-1,yes\n", columns)
+        assert "warning" not in report
+
+
 def test_cells_that_are_no_verdict_are_counted_and_never_a_no(tmp_path: Path) -> None:
     cells = ["a/task-1,yes", "a/task-2,maybe", "b/task-1,", "b/task-2,unsure"]
     labels, report = _load(tmp_path, "run,ok\n" + "\n".join(cells))

@@ -383,6 +383,11 @@ def _report(
     """Say how rows and trajectories were joined, with an example of each thing."""
     table = columns.table
     lines = [f"labels: {table.source} ({columns.text()})"]
+    if "label" not in columns.named and not choose_column(table, ROLES["label"], taken=()):
+        lines.append(
+            f"warning: no column is named as labels are, {columns.labels[0]!r} alone says yes or no "
+            "in words: name another with --columns label=COLUMN"
+        )
     matched = [(row, key) for row, key in enumerate(join.rows) if isinstance(key, TrajectoryKey)]
     lost = [(row, one) for row, one in enumerate(join.rows) if isinstance(one, _Unmatched)]
     row, key = matched[0]
