@@ -385,8 +385,8 @@ def _report(
     lines = [f"labels: {table.source} ({columns.text()})"]
     if "label" not in columns.named and not choose_column(table, ROLES["label"], taken=()):
         lines.append(
-            f"warning: no column is named as labels are, {columns.labels[0]!r} alone says yes or no "
-            "in words: name another with --columns label=COLUMN"
+            f"warning: no column is named as labels are, {columns.labels[0]!r} alone says yes or "
+            "no in words: name another with --columns label=COLUMN"
         )
     matched = [(row, key) for row, key in enumerate(join.rows) if isinstance(key, TrajectoryKey)]
     lost = [(row, one) for row, one in enumerate(join.rows) if isinstance(one, _Unmatched)]
