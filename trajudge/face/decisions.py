@@ -35,7 +35,9 @@ Runs = Run | str | Path | Iterable[Run | str | Path]
 
 
 class Decision(selection.Decision):
-    """A decision; ``folder`` is where it was written to."""
+    """What ``select`` chose, with all that was shown of every candidate: rates and limits are shares
+    from 0 to 1. ``best`` is the chosen candidate, None if none qualifies; ``folder`` is where the
+    decision was written to."""
 
     folder: Path = Field(exclude=True)
 

@@ -95,7 +95,7 @@ async def ajudge(
 ) -> Run:
     """Do what ``judge`` does, in the caller's event loop; the caller handles signals.
 
-    Run that were made before a cancellation are kept.
+    Judgments that were made before a cancellation are kept. Raises what ``judge`` raises.
     """
     settings |= {"annotations": annotations, "out": out, "max_cost": max_cost, "model": model}
     return _judgments(await _judge(runs, judge, settings, StopSignal()))

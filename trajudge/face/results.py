@@ -106,7 +106,8 @@ _LABELS = "labels=KIND:PATH (of the sample's own trajectories: labels='sample')"
 class Scores(records.ScoreReport):
     """Scores of judges against expert labels, with the rule-based baseline.
 
-    ``scores`` holds a record per judge, benchmark and label; ``to_frame`` the same as a table.
+    ``scores`` holds a record per judge, benchmark and label, in which rates and limits are shares
+    from 0 to 1, with 95 % limits over tasks; ``to_frame`` gives the same as a table.
     """
 
     @classmethod

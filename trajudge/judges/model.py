@@ -149,7 +149,7 @@ class Reply(Record):
 class Verdict(Record):
     """A judge's labels for a trajectory. None: not asked, or not answered.
 
-    ``scores`` are numbers beside the ``score`` of success, by name; ``fallback`` says what had to
+    ``score`` is that of success, from 0 to 1, ``scores`` are further numbers by name; ``fallback`` says what had to
     be repaired to parse the reply, "" if nothing. ``process``, ``failure_step`` (from 0) and
     ``failure_type`` answer what a Label's fields of these names ask.
     """
@@ -194,8 +194,13 @@ class Call(Record):
 
 
 class Judgment(Record):
-    """The verdict of one judge on one trajectory. ``detail`` says why ``status`` is not ok;
-    ``record`` is written to a file beside ``judgments.jsonl``."""
+    """The verdict of one judge on one trajectory (AgentRewardBench section 3.1).
+
+    Labels are None where they were not asked or not answered, and all of them unless ``status`` is
+    ok; ``detail`` then says why. ``score`` is the judge's own for success, from 0 to 1, and
+    ``optimality`` goes from 1 to 4. ``calls`` have tokens, US dollars and seconds. ``sample`` counts
+    repeated judgments from 0; ``record`` is written to a file next to ``judgments.jsonl``.
+    """
 
     key: TrajectoryKey
     judge: str
