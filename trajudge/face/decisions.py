@@ -35,7 +35,7 @@ Runs = Run | str | Path | Iterable[Run | str | Path]
 
 
 class Decision(selection.Decision):
-    """What ``select`` chose, with all that was shown of every candidate: rates and limits are shares
+    """What ``select`` chose, and all that was shown of every candidate; rates and limits are shares
     from 0 to 1. ``best`` is the chosen candidate, None if none qualifies; ``folder`` is where the
     decision was written to."""
 

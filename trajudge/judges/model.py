@@ -149,9 +149,9 @@ class Reply(Record):
 class Verdict(Record):
     """A judge's labels for a trajectory. None: not asked, or not answered.
 
-    ``score`` is that of success, from 0 to 1, ``scores`` are further numbers by name; ``fallback`` says what had to
-    be repaired to parse the reply, "" if nothing. ``process``, ``failure_step`` (from 0) and
-    ``failure_type`` answer what a Label's fields of these names ask.
+    ``score`` is that of success, from 0 to 1, ``scores`` are further numbers by name; ``fallback``
+    says what had to be repaired to parse the reply, "" if nothing. ``process``, ``failure_step``
+    (from 0) and ``failure_type`` answer what a Label's fields of these names ask.
     """
 
     success: bool | None = None
@@ -198,8 +198,8 @@ class Judgment(Record):
 
     Labels are None where they were not asked or not answered, and all of them unless ``status`` is
     ok; ``detail`` then says why. ``score`` is the judge's own for success, from 0 to 1, and
-    ``optimality`` goes from 1 to 4. ``calls`` have tokens, US dollars and seconds. ``sample`` counts
-    repeated judgments from 0; ``record`` is written to a file next to ``judgments.jsonl``.
+    ``optimality`` goes from 1 to 4. ``calls`` have tokens, US dollars and seconds. ``sample``
+    counts repeated judgments from 0; ``record`` is written to a file next to ``judgments.jsonl``.
     """
 
     key: TrajectoryKey
