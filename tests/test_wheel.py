@@ -52,7 +52,7 @@ reveal_type(scores.scores[0].precision)
 reveal_type(scores.plot())
 reveal_type(tj.compare([judged, judged]).differences)
 decision = tj.select(judged, target_precision=0.8)
-reveal_type(decision.chosen)
+reveal_type(decision.best)
 reveal_type(tj.accept(judged, decision).counts)
 reveal_type(tj.audit(judged).n)
 """

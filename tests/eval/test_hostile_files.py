@@ -25,11 +25,12 @@ import pytest
 from tests.eval.inputs import COMMAND_LINES, made
 from tests.eval.output_places import needed
 from tests.eval.parsers import TABLE, parsers
+from tests.proxy.program import mitmproxy
 from trajudge.eval.cli import main, named
 from trajudge.util.commands import USAGE_ERROR
 from trajudge.util.settings import Output, options_of
 
-__all__ = ["made"]  # a fixture
+__all__ = ["made", "mitmproxy"]  # fixtures
 
 LEFT_OUT = {".pyc"}
 SECONDS = 20  # of the alarm
@@ -157,7 +158,10 @@ def test_no_file_below_an_input_is_opened_as_a_pipe(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if words[:2] == ("proxy", "run"):
+        request.getfixturevalue("mitmproxy")
     accepted = json.loads((made / "accepted/accepted.jsonl").read_text().splitlines()[0])
     agent = accepted["provenance"]["agent"]
     words = [word.format(made, agent=agent) for word in words]

@@ -220,7 +220,8 @@ def test_the_published_judgments_take_one_screen(
     folder = Path(os.environ["TRAJUDGE_REAL_DATA"]) / "agentrewardbench" / "judgments"
     assert score_main(["--judgments", str(folder)]) == 0
     lines = one_screen(capsys.readouterr().out, width)
-    assert any("Precision: webjudge-gpt-4o > webjudge-7b" in line for line in lines)
+    ordered = lines.index("Precision, the highest first: webjudge-gpt-4o, webjudge-7b")
+    assert lines[ordered + 1] == "No difference in precision is significant (Holm, α = .05)"
     assert any("VisualWebArena" in line for line in lines)
 
 
