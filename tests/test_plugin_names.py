@@ -104,7 +104,8 @@ def test_a_name_that_is_taken_is_listed_once(install: Install) -> None:
     with pytest.raises(UserError, match=f"a KIND of {', '.join(KINDS)}, lines$"):
         open_source("nowhere")
     Path("mine.txt").touch()
-    with pytest.raises(UserError, match=rf"no known format.* {', '.join(KINDS)}, lines$"):
+    own = r", lines, or as \./LOADER\.py:PATH with a loader of your own$"
+    with pytest.raises(UserError, match=rf"no known format.* {', '.join(KINDS)}{own}"):
         open_source("mine.txt")
     with pytest.raises(UserError, match=r"openai, .*vertex, gemini, local, scripted, or name"):
         make_adapter("m", adapter="openia")
