@@ -32,10 +32,13 @@ def browser(chromium: Path, site: Site) -> Iterator[Browser]:
 
 @pytest.fixture
 def at(browser: Browser) -> Open:
-    """Opens a session at a path of a run of its own."""
+    """Opens a session at a path of a run of its own, with patience for a busy machine."""
 
-    def opened(path: str, **options: object) -> AbstractContextManager[Session]:
-        return open_session(browser, f"http://run{next(_RUNS)}.localhost{path}", **options)  # type: ignore[arg-type]
+    def opened(
+        path: str, *, patience: float = 30.0, **options: object
+    ) -> AbstractContextManager[Session]:
+        address = f"http://run{next(_RUNS)}.localhost{path}"
+        return open_session(browser, address, patience=patience, **options)  # type: ignore[arg-type]
 
     return opened
 

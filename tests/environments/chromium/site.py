@@ -70,7 +70,7 @@ PAGES = {
     "document.documentElement.outerHTML</script>",
     "/radio": RADIO,
     "/loop": "<script>setTimeout(() => location.reload(), 0)</script><p>again</p>",
-    "/often": "<script>setInterval(() => location.reload(), 3)</script><p>again</p>",
+    "/often": "<script>setInterval(() => location.reload(), 20)</script><p>again</p>",
 }
 DELAY = 0.3  # seconds
 

@@ -186,7 +186,7 @@ def test_a_page_that_never_comes_is_given_up(at: Open) -> None:
 @pytest.mark.parametrize("page", ["/loop", "/often"])
 def test_a_page_that_loads_itself_for_ever_stops_nothing(at: Open, page: str) -> None:
     """Every look is answered, though Chromium may never send the screenshot of a document that is
-    replaced."""
+    replaced. A page that loads itself faster than a busy machine loads it never comes."""
     with at(page) as session:
         for _ in range(5):
             assert session.act("noop()") is None

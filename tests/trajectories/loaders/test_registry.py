@@ -67,7 +67,9 @@ def test_every_sample_is_of_its_kind_alone(real_data: Path) -> None:
             found = {kind for kind in KINDS if loader(kind).detect(path)}
             assert found <= {known.get(name)}, path
             assert found or path.is_file() or name not in known, path
-    with pytest.raises(UserError, match=r"name one in it, such as browser-use:.*inspect:.*messages:"):
+    with pytest.raises(
+        UserError, match=r"name one in it, such as browser-use:.*inspect:.*messages:"
+    ):
         detect_kind(formats)
 
 
