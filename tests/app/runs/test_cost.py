@@ -17,7 +17,6 @@ from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.waiting import wait_until
 from trajudge.app import scoring
-from trajudge.app import scoring as costs
 from trajudge.app.run_list import listed_runs
 from trajudge.app.scoring import ListedCost, RunCosts
 from trajudge.app.workspace import open_workspace
@@ -123,7 +122,7 @@ def test_a_run_that_changes_all_the_time_is_counted_once_for_a_program(
 ) -> None:
     """Without a pause between counts it is due again as soon as it is counted; of many runs that
     are judged at a time one always is."""
-    folder, counted, times = write_run(tmp_path, [Task("1", True, True)]), costs._counted, []
+    folder, counted, times = write_run(tmp_path, [Task("1", True, True)]), scoring._counted, []
 
     def changing(run: Path) -> ListedCost:
         times.append(run)
@@ -131,8 +130,8 @@ def test_a_run_that_changes_all_the_time_is_counted_once_for_a_program(
             os.utime(run / JUDGMENTS, ns=(len(times), len(times)))
         return counted(run)
 
-    monkeypatch.setattr(costs, "SHARE", 1.0)
-    monkeypatch.setattr(costs, "_counted", changing)
+    monkeypatch.setattr(scoring, "SHARE", 1.0)
+    monkeypatch.setattr(scoring, "_counted", changing)
     runs = [*open_workspace([folder]).runs.values()]
     (told,) = RunCosts().of(runs).values()
     assert told.dollars == pytest.approx(0.01)
