@@ -173,7 +173,7 @@ def test_a_signal_ends_a_run_of_a_small_model_and_the_same_command_goes_on(token
     journal = Path("run/judgments.jsonl" if tokens == 8 else "run/run.log")
     with (
         Path("told").open("w") as told,
-        subprocess.Popen([*command, "130"], stdout=told) as process,
+        subprocess.Popen([*command, "130"], stderr=told) as process,
     ):
         wait_until(lambda: journal.exists() and journal.stat().st_size, process, every=0.1)
         process.send_signal(signal.SIGTERM)

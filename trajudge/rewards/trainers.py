@@ -8,20 +8,21 @@ that was pushed under the id in the row's ``trajectory_id``; TRL's ask a ``Rewar
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
 from functools import cache
 from importlib import import_module
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import aiohttp
-import orjson
-
-from trajudge.judges.adapters.errors import retry_after
-from trajudge.rewards.reward import Abstained, Reward, neutral_values
+from trajudge.rewards.client import (
+    DEADLINE,
+    AskedReward,
+    RewardClient,
+    RewardGroup,
+    RewardUnavailable,
+)
+from trajudge.rewards.reward import Abstained, Reward, neutral_values, why_abstained
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
 if TYPE_CHECKING:
@@ -47,9 +48,15 @@ TRAINERS = (
     ),
     Trainer(
         "verl",
-        ("verl_score", "TrajudgeRewardManager"),
-        "`reward.custom_reward_function`, `reward.reward_manager`",
-        "the mean of its group, or the base rate, marked by `abstained`; or an exception",
+        ("verl_score", "TrajudgeRewardManager", "verl_agent_reward"),
+        "`reward.custom_reward_function`, `reward.reward_manager`, `AgentLoopOutput`",
+        "the mean of its group, or the neutral value, marked by `abstained`; or an exception",
+    ),
+    Trainer(
+        "OpenRLHF",
+        ("openrlhf_step", "openrlhf_going_on"),
+        "`AgentInstanceBase.step`",
+        "the mean of its group, or the neutral value, marked by `abstained`",
     ),
     Trainer(
         "slime",
@@ -61,9 +68,11 @@ TRAINERS = (
         "AReaL",
         ("areal_reward",),
         "`AsyncRewardWrapper`",
-        "base rate; its own timeout of 15 seconds, worth 0, must be longer than the judge's",
+        "the neutral value; its own timeout (15 seconds, worth 0) must be longer than the judge's",
     ),
-    Trainer("SkyRL", ("skyrl_step",), "the end of `step`", "base rate, named in `metadata`"),
+    Trainer(
+        "SkyRL", ("skyrl_step",), "the end of `step`", "the neutral value, named in `metadata`"
+    ),
     Trainer(
         "verifiers, prime-rl",
         ("verifiers_reward",),
@@ -82,38 +91,7 @@ TRAINERS = (
 
 # Asking the reward server from a trainer's process.
 
-URL, TOKEN = "TRAJUDGE_REWARD_URL", "TRAJUDGE_REWARD_TOKEN"
 _COLUMN = "trajectory_id"
-DEADLINE = 170.0  # seconds
-_PAUSE = 1.0  # seconds, where the server does not say how long
-_AGAIN = frozenset({429, 500, 502, 503, 504})
-
-
-class RewardUnavailable(Exception):
-    """The server could not be reached, or refused; the message says how."""
-
-
-class AskedReward(NamedTuple):
-    """A reward, and what stands for an abstention: the mean of its group where it has one, else the
-    base rate (None: the server has no calibration)."""
-
-    reward: Reward
-    neutral_value: float | None
-
-
-class _Later(Exception):
-    """Asking again may help, after ``pause`` seconds."""
-
-    def __init__(self, why: str, pause: float = _PAUSE) -> None:
-        super().__init__(why)
-        self.pause = pause
-
-
-class RewardGroup(NamedTuple):
-    """The group whose rewards a trainer compares: its name, and the number of its members."""
-
-    name: str
-    size: int
 
 
 def pushed_name(row: str, *places: Mapping[str, Any]) -> str:
@@ -134,69 +112,9 @@ async def ask_reward(
     deadline: float = DEADLINE,
     group: RewardGroup | None = None,
 ) -> AskedReward:
-    """Ask for the reward of a pushed trajectory, again and again within ``deadline`` seconds where
-    the server is busy, away, or its judge late. An abstention waits for its ``group``'s others.
-
-    ``url`` defaults to the environment's. A reward that is still late at the deadline abstains.
-    Raises RewardUnavailable where none was had.
-    """
-    address = url or os.environ.get(URL)
-    if not address:
-        raise RewardUnavailable(f"no reward server: set {URL}, or give url")
-    token = os.environ.get(TOKEN)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    item: dict[str, Any] = {"id": name}
-    if group is not None:
-        item |= {"group": group.name, "group_size": group.size}
-    end, last = time.monotonic() + deadline, "it did not answer in time"
-    async with aiohttp.ClientSession(headers=headers) as session:
-        while (left := end - time.monotonic()) > 0:
-            pause = _PAUSE
-            try:
-                asked = await _asked(session, address, item, left)
-                if asked.reward.abstained != "late" or end - time.monotonic() < _PAUSE:
-                    return asked
-            except _Later as later:
-                last, pause = str(later), later.pause
-            except (aiohttp.ClientError, TimeoutError) as error:
-                last = str(error) or type(error).__name__
-            await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
-    raise RewardUnavailable(f"{address}: {last}")
-
-
-async def _asked(
-    session: aiohttp.ClientSession, address: str, item: dict[str, Any], left: float
-) -> AskedReward:
-    """Ask once, with ``left`` seconds. Raises _Later, RewardUnavailable, and what aiohttp does."""
-    path = f"{address.rstrip('/')}/v1/rewards"
-    body = {"items": [item], "deadline": left}
-    limit = aiohttp.ClientTimeout(total=left + _PAUSE)
-    async with session.post(path, json=body, timeout=limit) as answer:
-        content = _json(await answer.read())
-        if answer.status in _AGAIN:
-            raise _Later(_refusal(answer.status, content), retry_after(answer.headers) or _PAUSE)
-        if answer.status != 200:
-            raise RewardUnavailable(f"{address}: {_refusal(answer.status, content)}")
-    try:
-        (reward,), (neutral,) = content["rewards"], content["neutral_values"]
-        return AskedReward(Reward.model_validate(reward), neutral)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RewardUnavailable(
-            f"{address}: what answers is not  trajudge serve: check the address"
-        ) from error
-
-
-def _json(body: bytes) -> Any:
-    """Return an answer's content; None where it is no JSON, as of a gateway before the server."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-
-
-def _refusal(status: int, content: Any) -> str:
-    told = content.get("error") if isinstance(content, dict) else None
-    return str(told) if told else f"it answered with status {status}"
+    """Ask the server of ``url`` (None: the environment's) as ``RewardClient.ask`` does. Raises
+    RewardUnavailable."""
+    return await RewardClient(url, deadline=deadline).ask(name, group=group)
 
 
 async def _value_or_raise(name: str, deadline: float) -> tuple[float, Reward]:
@@ -208,11 +126,69 @@ async def _value_or_raise(name: str, deadline: float) -> tuple[float, Reward]:
 
 
 async def _number(name: str, deadline: float) -> tuple[float, Reward]:
-    """Ask for a reward; an abstention is the base rate of the calibration. Raises Abstained where
+    """Ask for a reward; an abstention is the neutral value. Raises Abstained where
     there is none."""
     asked = await ask_reward(name, deadline=deadline)
     (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
     return value, asked.reward
+
+
+# OpenRLHF makes a tensor of every reward and has no mask: an abstention is the neutral value, and
+# marked. Where a trajectory has an id of its own in the data set's ``label``, its single-turn
+# executor asks /get_reward itself.
+
+
+async def openrlhf_step(
+    trajectory: Trajectory,
+    *,
+    client: RewardClient | None = None,
+    group: RewardGroup | None = None,
+) -> dict[str, Any]:
+    """Push what an instance of OpenRLHF's ``AgentInstanceBase`` recorded, and return what its
+    ``step`` returns at the end of the episode; every other step returns ``openrlhf_going_on``.
+
+        class AgentInstance(AgentInstanceBase):
+            async def step(self, states, **kwargs):
+                page = self.shop.act(states["action_text"])
+                if not self.shop.is_over:
+                    return openrlhf_going_on(page)
+                return await openrlhf_step(self.shop.trajectory)
+
+    An abstention is the mean of its ``group`` where it has one, else the neutral value. ``client``
+    defaults to the environment's. Raises Abstained where there is none, RewardUnavailable.
+    """
+    client = client or RewardClient()
+    asked = await client.ask(await client.push(trajectory), group=group)
+    (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
+    return _openrlhf(value, "", asked.reward)
+
+
+def openrlhf_going_on(feedback: str) -> dict[str, Any]:
+    """Return what ``step`` of OpenRLHF's ``AgentInstanceBase`` returns while the episode goes on;
+    ``feedback`` is what the policy reads next.
+
+    An episode that outgrows the context has no other step: its reward is 0, marked as
+    ``unfinished``, and no judge is asked.
+    """
+    return _openrlhf(0.0, feedback, None)
+
+
+def _openrlhf(value: float, feedback: str, reward: Reward | None) -> dict[str, Any]:
+    import torch  # noqa: PLC0415 - the trainer's own
+
+    probability = None if reward is None else reward.probability
+    return {
+        "rewards": torch.tensor(value),
+        "scores": value,
+        "environment_feedback": feedback,
+        "done": reward is not None,
+        "extra_logs": {  # the same names in all samples
+            "abstained": float(reward is not None and reward.value is None),
+            "unfinished": float(reward is None),
+            "probability": -1.0 if probability is None else probability,
+            "cost": (reward and reward.cost) or 0.0,
+        },
+    }
 
 
 # slime: a sample whose ``remove_sample`` is set has no part in the loss, but its reward stays in
@@ -225,7 +201,7 @@ async def slime_group_reward(args: Any, samples: Sequence[Any], **_: Any) -> lis
 
         --custom-rm-path trajudge.rewards.trainers.slime_group_reward --group-rm
 
-    Raises Abstained where nobody has a value and there is no base rate, RewardUnavailable without
+    Raises Abstained where nobody has a value and there is no neutral one, RewardUnavailable without
     a server or an id.
     """
     names = [pushed_name("a sample's metadata", one.metadata) for one in samples]
@@ -239,7 +215,7 @@ async def slime_group_reward(args: Any, samples: Sequence[Any], **_: Any) -> lis
 
 async def slime_reward(args: Any, sample: Any, **_: Any) -> float:
     """Return one sample's reward (``--custom-rm-path`` without ``--group-rm``): an abstention is
-    the base rate of the calibration."""
+    the neutral value."""
     (value,) = await slime_group_reward(args, [sample])
     return value
 
@@ -254,13 +230,13 @@ def areal_reward(
     **_: Any,
 ) -> float:
     """Return to AReaL the reward of the trajectory that the row's column ``trajectory_id`` names;
-    an abstention is the base rate of the calibration.
+    an abstention is the neutral value.
 
     AReaL pickles the function into other processes and takes a call that lasts 15 seconds for a
     failure worth 0. Give ``AsyncRewardWrapper(areal_reward, timeout_seconds=...)`` more than
     ``DEADLINE``, so that the judge's own deadline comes first.
 
-    Raises Abstained where there is no base rate, RewardUnavailable without a server.
+    Raises Abstained where there is no neutral value, RewardUnavailable without a server.
     """
     return asyncio.run(_number(trajectory_id, DEADLINE))[0]
 
@@ -272,7 +248,7 @@ def skyrl_step(
     was pushed.
 
     SkyRL takes a number from every step and has no mask that an environment could set: an
-    abstention is the base rate of the calibration, and ``metadata`` says so. Raises Abstained where
+    abstention is the neutral value, and ``metadata`` says so. Raises Abstained where
     there is none, RewardUnavailable without a server.
     """
     value, reward = asyncio.run(_number(trajectory_id, deadline))
@@ -367,7 +343,7 @@ def _eval_output() -> Callable[..., Any]:
 # verl has no way to leave a sample out: NaN makes its whole group NaN. So an abstention is a
 # neutral value (``on_abstain="neutral"``), marked as abstained, or an exception (``"raise"``).
 # Neutral is the mean of its group, whose advantage is 0, where the row names its group; else the
-# base rate that the calibration was measured at. Our reward manager passes on the group, which
+# server's neutral value. Our reward manager passes on the group, which
 # verl knows:
 #
 #     reward.reward_manager.source=importlib
@@ -401,8 +377,8 @@ async def verl_score(
 
     verl's validation reports the mean accuracy, where an abstention counts as its score does.
 
-    Raises Abstained under ``"raise"``, or where there is no base rate; RewardUnavailable without a
-    server.
+    Raises Abstained under ``"raise"``, or where there is no neutral value; RewardUnavailable
+    without a server.
     """
     row = extra_info or {}
     name, in_group, size = (row.get(key) for key in (column, GROUP, GROUP_SIZE))
@@ -412,10 +388,15 @@ async def verl_score(
             "in its extra_fields"
         )
     group = RewardGroup(str(in_group), int(size)) if in_group is not None and size else None
-    reward, neutral = await ask_reward(str(name), url=url, deadline=deadline, group=group)
+    asked = await ask_reward(str(name), url=url, deadline=deadline, group=group)
+    return _verl_scores(asked, on_abstain)
+
+
+def _verl_scores(asked: AskedReward, on_abstain: Literal["neutral", "raise"]) -> dict[str, float]:
+    reward = asked.reward
     if reward.value is None and on_abstain == "raise":
-        raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
-    (score,) = neutral_values([reward], base_rate=neutral)
+        raise Abstained(why_abstained(reward))
+    (score,) = neutral_values([reward], base_rate=asked.neutral_value)
     return {
         "score": score,
         "acc": score if reward.value is None else float(reward.verdict is True),
@@ -423,6 +404,46 @@ async def verl_score(
         "probability": -1.0 if reward.probability is None else reward.probability,
         "cost": reward.cost or 0.0,
     }
+
+
+async def verl_agent_reward(
+    loop: Any,
+    trajectory: Trajectory,
+    row: Mapping[str, Any],
+    *,
+    client: RewardClient | None = None,
+    on_abstain: Literal["neutral", "raise"] = "neutral",
+) -> dict[str, Any]:
+    """Push what an agent loop of verl recorded, and return the fields of ``AgentLoopOutput`` that
+    hold its reward. ``row`` are the keywords of ``run``, which name the group.
+
+        class Shop(AgentLoopBase):
+            async def run(self, sampling_params, **row):
+                ...
+                judged = await verl_agent_reward(self, trajectory, row)
+                return AgentLoopOutput(..., **judged)
+
+    verl then calls no reward function. ``client`` defaults to the environment's. Raises Abstained
+    under ``"raise"``, or where there is no neutral value; RewardUnavailable.
+    """
+    client = client or RewardClient()
+    name = await client.push(trajectory)
+    asked = await client.ask(name, group=_verl_group(row, loop.rollout_config))
+    scores = _verl_scores(asked, on_abstain)
+    extra = {"trajectory_id": name, "reward_extra_info": scores}
+    return {"reward_score": scores["score"], "extra_fields": extra}
+
+
+def _verl_group(row: Mapping[str, Any], rollout: Any) -> RewardGroup | None:
+    """Return the group of a row: rows of one prompt have one ``uid``.
+
+    verl does not tell whether it validates, where a prompt has ``val_kwargs.n`` rollouts and not
+    ``rollout.n``: the row's split does.
+    """
+    if row.get("uid") is None:
+        return None
+    validates = (row.get("extra_info") or {}).get("split") in VALIDATION
+    return RewardGroup(str(row["uid"]), int((rollout.val_kwargs if validates else rollout).n))
 
 
 def __getattr__(name: str) -> Any:
@@ -433,11 +454,7 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _reward_manager() -> type:
-    """Make the manager that tells a row's group: rows of one prompt have one ``uid``.
-
-    verl does not tell a manager whether it validates, where a prompt has ``val_kwargs.n`` rollouts
-    and not ``rollout.n``: the row's split does.
-    """
+    """Make the manager that tells a row's group."""
     from verl.experimental.reward_loop.reward_manager.naive import (  # noqa: PLC0415 - the trainer
         NaiveRewardManager,
     )
@@ -446,11 +463,10 @@ def _reward_manager() -> type:
         async def run_single(self, data: Any) -> dict[str, Any]:
             row = data[-1:][0].non_tensor_batch
             told = row.get("extra_info")
-            if told is not None and row.get("uid") is not None:
-                rollout = self.config.actor_rollout_ref.rollout
-                validates = told.get("split") in VALIDATION
-                told.setdefault(GROUP, str(row["uid"]))
-                told.setdefault(GROUP_SIZE, int((rollout.val_kwargs if validates else rollout).n))
+            group = _verl_group(row, self.config.actor_rollout_ref.rollout)
+            if told is not None and group is not None:
+                told.setdefault(GROUP, group.name)
+                told.setdefault(GROUP_SIZE, group.size)
             found: dict[str, Any] = await super().run_single(data)
             return found
 
