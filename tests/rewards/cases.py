@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from trajudge.judges.calls.settings import CallConfig
 from trajudge.rewards.settings import RewardConfig
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
+DOCS = Path(__file__).parents[2] / "docs"
 ACCEPTED = "<reasoning>r</reasoning><success>Successful</success><side>No</side><loop>No</loop>"
 
 
@@ -34,3 +36,11 @@ def config(server: LlmServer, cache: Path, **more: Any) -> RewardConfig:
         calls=CallConfig(**(calls | more.pop("calls", {}))),
         **more,
     )
+
+
+def block_of(page: str, word: str) -> str:
+    """The Python of a guide that holds this word."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks: list[str] = re.findall(r"^```python\n(.*?)^```$", text, flags=re.M | re.S)
+    (code,) = [block for block in blocks if word in block]
+    return code

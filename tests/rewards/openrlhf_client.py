@@ -4,18 +4,13 @@ G3, a sample)."""
 from __future__ import annotations
 
 import asyncio
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
-from openrlhf.utils.agent import (
-    AgentInstanceBase,
-    MultiTurnAgentExecutor,
-    SingleTurnAgentExecutor,
-)
+from openrlhf.utils.agent import SingleTurnAgentExecutor
 
-from tests.rewards.cases import trajectory
-from trajudge.rewards.client import RewardGroup
-from trajudge.rewards.trainers import openrlhf_going_on, openrlhf_step
+from tests.rewards.cases import block_of
 
 
 class Words:
@@ -47,34 +42,33 @@ async def openrlhf_answers(url: str, count: int) -> list[dict[str, Any]]:
     return [{name: one[name] for name in ("reward", "scores", "extra_logs")} for one in answers]
 
 
-GROUP = 8
+class Turns(OneAnswer):
+    """An engine that acts once and then stops; ``endless`` never does."""
 
+    def __init__(self, *, endless: bool) -> None:
+        self.words = itertools.repeat("click") if endless else iter(["click", "stop"])
 
-class Shop(AgentInstanceBase):  # type: ignore[misc]
-    """An environment whose episode ends at its second step; a label without a number never ends."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-    async def step(self, states: dict[str, Any], **_: Any) -> dict[str, Any]:
-        self.steps += 1
-        if self.steps == 1 or not states["label"].isdecimal():
-            return openrlhf_going_on("a page")
-        number = int(states["label"])
-        group = RewardGroup(f"openrlhf {number // GROUP}", GROUP)
-        return await openrlhf_step(trajectory(number), group=group)
+    async def generate(self, *given: Any, **more: Any) -> Any:
+        answered = await super().generate(*given, **more)
+        answered.outputs[0].text = next(self.words)
+        return answered
 
 
 async def openrlhf_turns(count: int) -> list[dict[str, Any]]:
-    """What the multi-turn executor made of the episodes 0, 1, ..., and of one that never ends."""
-    executor = MultiTurnAgentExecutor(Shop)
-    labels = [*map(str, range(count)), "endless"]
+    """What the executor of the guide made of the episodes 0, 1, ..., and of one that never ends."""
+    names: dict[str, Any] = {}
+    exec(compile(block_of("trainers.md", "AgentExecutor"), "trainers.md", "exec"), names)
     asked = (
-        executor.execute(
-            "p", label, SimpleNamespace(max_tokens=4, logprobs=None), 16, Words(), OneAnswer()
+        names["AgentExecutor"]().execute(
+            f"Do task {number}",
+            f"t{number}",
+            SimpleNamespace(max_tokens=4, logprobs=None),
+            16,
+            Words(),
+            Turns(endless=number == count),
         )
-        for label in labels
+        for number in range(count + 1)
     )
     answers = await asyncio.gather(*asked)
-    names = ("reward", "scores", "extra_logs", "action_ranges")
-    return [{name: one[name] for name in names} for one in answers]
+    shown = ("reward", "scores", "extra_logs", "action_ranges")
+    return [{name: one[name] for name in shown} for one in answers]

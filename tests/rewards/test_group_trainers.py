@@ -266,7 +266,7 @@ def test_a_row_without_an_id_is_told_what_it_lacks() -> None:
 
 
 def test_the_table_of_trainers_names_what_is_there_and_stands_in_the_docs() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "rewards.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "trainers.md").read_text(encoding="utf-8")
     for one in trainers.TRAINERS:
         # That of verl is made where verl is installed.
         assert set(one.given) <= {*vars(trainers), "TrajudgeRewardManager"}

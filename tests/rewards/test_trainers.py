@@ -71,7 +71,7 @@ def asked(packages: Path, folder: Path, count: int) -> Answers:
         assert ran.returncode == 0, ran.stderr[-2000:]
         own = server.ask("/v1/rewards", {"items": [{"id": name} for name in names]})
         answered = model.stats.answered
-    assert answered == count, "all clients and we together paid once"
+    assert answered == 2 * count, "all clients and we together paid once, OpenRLHF's agents anew"
     return Answers(**json.loads(ran.stdout.splitlines()[-1]), own=own.content["rewards"])
 
 
@@ -126,8 +126,12 @@ def test_openrlhf_loses_no_reward_and_takes_no_failure_for_one(answers: Answers)
 @pytest.mark.slow
 def test_openrlhfs_turns_end_with_a_reward_and_equal_logs(answers: Answers) -> None:
     *ended, endless = answers.openrlhf_turns
-    assert [one["reward"] for one in ended] == pytest.approx(with_means(answers))
-    assert [one["scores"] for one in ended] == pytest.approx(with_means(answers))
+    rewards = np.array([one["reward"] for one in ended])
+    assert rewards == pytest.approx(np.array([one["scores"] for one in ended]))
+    assert rewards[FAILED] == pytest.approx(BASE_RATE)
+    judged = np.delete(rewards, FAILED)
+    assert {0.25, 0.75} <= {*judged}, "the calibration's, some of them less a penalty"
+    assert BASE_RATE not in judged
     logs = [one["extra_logs"] for one in answers.openrlhf_turns]
     assert {frozenset(one) for one in logs} == {frozenset(logs[0])}, "OpenRLHF makes columns"
     assert [place for place, one in enumerate(logs) if one["abstained"]] == FAILED

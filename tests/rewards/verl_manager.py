@@ -14,19 +14,13 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 from verl import DataProto
-from verl.experimental.agent_loop.agent_loop import (
-    AgentLoopBase,
-    AgentLoopMetrics,
-    AgentLoopOutput,
-    AgentLoopWorker,
-    register,
-)
+from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopWorker
 from verl.trainer.ppo.core_algos import compute_grpo_outcome_advantage
 from verl.utils.import_utils import load_extern_object
 
-from tests.rewards.cases import trajectory
+from tests.rewards.cases import block_of, trajectory
 from trajudge.rewards import trainers
-from trajudge.rewards.trainers import verl_agent_reward, verl_score
+from trajudge.rewards.trainers import verl_score
 
 GROUP = 8
 
@@ -89,20 +83,14 @@ async def verl_validation(url: str) -> dict[str, Any]:
     return made
 
 
-@register("shop")
-class Shop(AgentLoopBase):  # type: ignore[misc]
-    """An agent loop whose environment recorded the run of the row's number."""
+async def rollout(loop: Any, sampling_params: dict[str, Any], row: dict[str, Any]) -> Any:
+    """What the guide leaves to its reader: the policy's tokens, and the run of the row's number."""
+    tokens = {"prompt_ids": [1, 2], "response_ids": [1, 3], "response_mask": [1, 1], "num_turns": 2}
+    return {**tokens, "metrics": AgentLoopMetrics()}, trajectory(row["extra_info"]["number"])
 
-    async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
-        judged = await verl_agent_reward(self, trajectory(row["extra_info"]["number"]), row)
-        return AgentLoopOutput(
-            prompt_ids=[1, 2],
-            response_ids=[1, 3],
-            response_mask=[1, 1],
-            num_turns=2,
-            metrics=AgentLoopMetrics(),
-            **judged,
-        )
+
+# verl imports the agent loop by its name in this module.
+exec(compile(block_of("trainers.md", "AgentLoopBase"), "trainers.md", "exec"), globals())
 
 
 async def verl_agent_rewards(count: int) -> list[dict[str, Any]]:

@@ -341,7 +341,8 @@ async def metrics(request: web.Request) -> web.Response:
     """Write the counts in Prometheus' text format."""
     service = request.app[SERVICE]
     gauges = {"rewards_at_work": service.at_work, **service.rewarder.watch.monitor.gauges()}
-    return web.Response(text=service.metrics.text(gauges))
+    kind = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+    return web.Response(text=service.metrics.text(gauges), headers=kind)
 
 
 @ROUTES.get("/v1/card")

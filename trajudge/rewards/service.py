@@ -166,7 +166,7 @@ class ServerMetrics:
         lines += self._seconds.lines("trajudge_reward_seconds")
         lines += self._values.lines("trajudge_reward_value")
         for name, value in gauges.items():
-            lines += [f"# TYPE trajudge_{name} gauge", f"trajudge_{name} {value:g}"]
+            lines += [f"# TYPE trajudge_{name} gauge", f"trajudge_{name} {value!r}"]
         return "\n".join(lines) + "\n"
 
 

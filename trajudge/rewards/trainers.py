@@ -56,7 +56,7 @@ TRAINERS = (
         "OpenRLHF",
         ("openrlhf_step", "openrlhf_going_on"),
         "`AgentInstanceBase.step`",
-        "the mean of its group, or the neutral value, marked by `abstained`",
+        "the neutral value, marked by `abstained`",
     ),
     Trainer(
         "slime",
@@ -139,10 +139,7 @@ async def _number(name: str, deadline: float) -> tuple[float, Reward]:
 
 
 async def openrlhf_step(
-    trajectory: Trajectory,
-    *,
-    client: RewardClient | None = None,
-    group: RewardGroup | None = None,
+    trajectory: Trajectory, *, client: RewardClient | None = None
 ) -> dict[str, Any]:
     """Push what an instance of OpenRLHF's ``AgentInstanceBase`` recorded, and return what its
     ``step`` returns at the end of the episode; every other step returns ``openrlhf_going_on``.
@@ -154,11 +151,11 @@ async def openrlhf_step(
                     return openrlhf_going_on(page)
                 return await openrlhf_step(self.shop.trajectory)
 
-    An abstention is the mean of its ``group`` where it has one, else the neutral value. ``client``
-    defaults to the environment's. Raises Abstained where there is none, RewardUnavailable.
+    An abstention is the server's neutral value. ``client`` defaults to the environment's. Raises
+    Abstained where there is none, RewardUnavailable.
     """
     client = client or RewardClient()
-    asked = await client.ask(await client.push(trajectory), group=group)
+    asked = await client.ask(await client.push(trajectory))
     (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
     return _openrlhf(value, "", asked.reward)
 
@@ -178,7 +175,7 @@ def _openrlhf(value: float, feedback: str, reward: Reward | None) -> dict[str, A
 
     probability = None if reward is None else reward.probability
     return {
-        "rewards": torch.tensor(value),
+        "rewards": torch.tensor(value, dtype=torch.float64),
         "scores": value,
         "environment_feedback": feedback,
         "done": reward is not None,

@@ -220,11 +220,55 @@ def test_a_name_that_leads_here_is_no_way_in(heuristic: Server) -> None:
     assert "rebound.example is not this server's" in answer.content["error"]
 
 
-def test_an_operator_sees_what_was_given(heuristic: Server) -> None:
-    heuristic.ask("/v1/rewards", {"items": [{"trajectory": record_of(trajectory(1))}]})
-    text = heuristic.ask("/metrics").content
-    assert re.search(r'trajudge_rewards_total\{status="ok",abstained="",cached="\w+"\} \d+', text)
-    assert "trajudge_rewards_at_work 0" in text
+_PARSE = """
+import json, sys
+sys.path.append(sys.argv[1])
+from prometheus_client.parser import text_string_to_metric_families
+read = text_string_to_metric_families(sys.stdin.read())
+print(json.dumps([[one.name, one.type, [s[:3] for s in one.samples]] for one in read]))
+"""
+
+
+def test_prometheus_own_parser_reads_what_was_given(packages: Path, tmp_path: Path) -> None:
+    """And finds the metrics that the page lists, each under its kind."""
+    with serving(tmp_path, "--judge", "heuristic", "--neutral-value", "0.4") as server:
+        for number in range(3):
+            server.ask("/v1/rewards", {"items": [{"trajectory": record_of(trajectory(number))}]})
+        server.ask("/rm", {"label": "never"})
+        server.ask("/rm", {"label": 3})
+        answer = server.ask("/metrics")
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    parsed = subprocess.run(
+        [sys.executable, "-c", _PARSE, str(packages)],
+        input=answer.content, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    families = {name: (kind, samples) for name, kind, samples in json.loads(parsed.stdout)}
+    page = (ROOT / "docs/rewards.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`trajudge_[^|]+) \| (\w+) \|", page, flags=re.M)
+    listed = {
+        name.removesuffix("_total"): kind
+        for names, kind in rows
+        for name in re.findall(r"trajudge_\w+", names)
+    }
+    assert {name: kind for name, (kind, _) in families.items()} == listed
+    values = {
+        (name, *sorted(labels.items())): value
+        for _, samples in families.values()
+        for name, labels, value in samples
+    }
+    given = [value for (name, *_), value in values.items() if name == "trajudge_rewards_total"]
+    assert sorted(given) == [1, 3]
+    unknown = [("abstained", "unknown"), ("cached", "false"), ("status", "")]
+    assert values["trajudge_rewards_total", *unknown] == 1
+    assert values[("trajudge_requests_refused_total",)] == 1
+    assert values[("trajudge_rewards_at_work",)] == 0
+    for name, count in (("trajudge_reward_seconds", 4), ("trajudge_reward_value", 3)):
+        buckets = [value for key, value in values.items() if key[0] == f"{name}_bucket"]
+        assert buckets == sorted(buckets)
+        assert (buckets[-1], values[(f"{name}_count",)]) == (count, count)
+
+
+def test_a_card_names_the_judge(heuristic: Server) -> None:
     card = heuristic.ask("/v1/card").content
     assert card["judge"]["judge"] == "heuristic"
     assert card["notes"] == ["no calibration: values are the judge's own scores, not probabilities"]
