@@ -21,7 +21,7 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import PreTrainedTokenizerFast
 
-from tests.rewards.trl_steps import model_of, two_steps
+from tests.rewards.trl_steps import model_of, settings_of
 
 GUIDE = Path(__file__).parents[2] / "docs/rewards.md"
 
@@ -49,7 +49,7 @@ def save_policy(folder: Path) -> None:
 
 def main(folder: Path) -> None:
     save_policy(folder / "policy")
-    settings = two_steps(folder, 4)
+    settings = settings_of(folder, per_device_train_batch_size=4, num_generations=4)
     code = lines()
     short = code.replace("Qwen/Qwen3-0.6B", str(folder / "policy"))
     short = short.replace("GRPOTrainer(", "trainer = GRPOTrainer(").replace(").train()", ")")

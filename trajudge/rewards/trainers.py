@@ -14,10 +14,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from inspect import isawaitable
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import aiohttp
@@ -26,10 +27,10 @@ import orjson
 from trajudge.judges.adapters.errors import retry_after
 from trajudge.judges.model import Status
 from trajudge.rewards.reward import Abstained, Reward, neutral_values
-from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-
-if TYPE_CHECKING:
-    from trajudge.rewards.watch import ReferencePoint
+from trajudge.rewards.watch import ReferencePoint, run_name
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.store import encode
+from trajudge.util.errors import ImageUnreadable
 
 
 class Trainer(NamedTuple):
@@ -45,8 +46,8 @@ class Trainer(NamedTuple):
 TRAINERS = (
     Trainer(
         "TRL",
-        ("trajudge_reward", "combine", "JudgedEnvironment"),
-        "`reward_funcs=`, `environment_factory=`",
+        ("trajudge_reward", "ServedRewards", "JudgedEnvironment", "combine", "stop_on_drift"),
+        "`reward_funcs=`, `environment_factory=`, `callbacks=`",
         "None: left out of the mean of its group, at the advantage 0",
     ),
     Trainer(
@@ -137,27 +138,25 @@ async def ask_reward(
     url: str | None = None,
     deadline: float = DEADLINE,
     group: RewardGroup | None = None,
+    step: int | None = None,
 ) -> AskedReward:
     """Ask for the reward of a pushed trajectory, again and again within ``deadline`` seconds where
     the server is busy, away, or its judge late. An abstention waits for its ``group``'s others.
 
-    ``url`` defaults to the environment's. A reward that is still late at the deadline abstains.
-    Raises RewardUnavailable where none was had.
+    ``step`` is the training's. ``url`` defaults to the environment's. A reward that is still late
+    at the deadline abstains. Raises RewardUnavailable where none was had.
     """
-    address = url or os.environ.get(URL)
-    if not address:
-        raise RewardUnavailable(f"no reward server: set {URL}, or give url")
-    token = os.environ.get(TOKEN)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    address = _address(url)
     item: dict[str, Any] = {"id": name}
     if group is not None:
         item |= {"group": group.name, "group_size": group.size}
+    body = {"items": [item]} | ({} if step is None else {"step": step})
     end, last = time.monotonic() + deadline, "it did not answer in time"
-    async with aiohttp.ClientSession(headers=headers) as session:
+    async with _session() as session:
         while (left := end - time.monotonic()) > 0:
             pause = _PAUSE
             try:
-                asked = await _asked(session, address, item, left)
+                asked = await _asked(session, address, body, left)
                 if asked.reward.abstained != "late" or end - time.monotonic() < _PAUSE:
                     return asked
             except _Later as later:
@@ -168,14 +167,24 @@ async def ask_reward(
     raise RewardUnavailable(f"{address}: {last}")
 
 
+def _address(url: str | None) -> str:
+    if address := url or os.environ.get(URL):
+        return address.rstrip("/")
+    raise RewardUnavailable(f"no reward server: set {URL}, or give url")
+
+
+def _session() -> aiohttp.ClientSession:
+    token = os.environ.get(TOKEN)
+    return aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"} if token else {})
+
+
 async def _asked(
-    session: aiohttp.ClientSession, address: str, item: dict[str, Any], left: float
+    session: aiohttp.ClientSession, address: str, body: dict[str, Any], left: float
 ) -> AskedReward:
     """Ask once, with ``left`` seconds. Raises _Later, RewardUnavailable, and what aiohttp does."""
-    path = f"{address.rstrip('/')}/v1/rewards"
-    body = {"items": [item], "deadline": left}
     limit = aiohttp.ClientTimeout(total=left + _PAUSE)
-    async with session.post(path, json=body, timeout=limit) as answer:
+    body = {**body, "deadline": left}
+    async with session.post(f"{address}/v1/rewards", json=body, timeout=limit) as answer:
         content = _json(await answer.read())
         if answer.status in _AGAIN:
             raise _Later(_refusal(answer.status, content), retry_after(answer.headers) or _PAUSE)
@@ -468,8 +477,8 @@ def _reward_manager() -> type:
 
 
 class RewardSource(Protocol):
-    """Gives trajectories their rewards: a ``Rewarder``, or the client of a server that all
-    processes of a training share."""
+    """Gives trajectories their rewards: ``ServedRewards``, or of a training of one process a
+    ``Rewarder``."""
 
     @property
     def stopped(self) -> bool:
@@ -480,6 +489,82 @@ class RewardSource(Protocol):
 
     async def reference(self, before: int) -> ReferencePoint | None:
         """Return what the reference judge said of the last step before this one."""
+
+
+class ServedRewards:
+    """The rewards of one ``trajudge serve`` for all processes of a training: its budget, limits,
+    watch and audits hold for all together.
+
+    ``url`` defaults to the environment's. A reward that is not there after ``deadline`` seconds
+    abstains as "late"; ``stopped`` once one abstained as "drift".
+    """
+
+    def __init__(self, url: str | None = None, *, deadline: float = DEADLINE) -> None:
+        """Take the server's address. Raises RewardUnavailable without one."""
+        self.stopped = False
+        self._address, self._deadline = _address(url), deadline
+        self._has_reference = True
+
+    async def reward(self, trajectory: Trajectory, *, step: int | None = None) -> Reward:
+        """Push a trajectory with its pictures, under a name by its content, and ask for its reward.
+        Raises RewardUnavailable."""
+        name = run_name(trajectory)
+        await self._push(name, trajectory)
+        asked = await ask_reward(name, url=self._address, deadline=self._deadline, step=step)
+        self.stopped |= asked.reward.abstained == "drift"
+        return asked.reward
+
+    async def reference(self, before: int) -> ReferencePoint | None:
+        """Return what the server's reference judge said of the last step before this one."""
+        if not self._has_reference:
+            return None
+        async with _session() as session:
+            found = await self._sent(session, "GET", f"/v1/reference?before={before}")
+        self._has_reference = bool(found["judge"])
+        return ReferencePoint(**found["points"][-1]) if found["points"] else None
+
+    async def _push(self, name: str, run: Trajectory) -> None:
+        pictures: dict[str, bytes] = {}
+
+        def keep(ref: ImageRef) -> str:
+            if ref.path is None and ref.data is None:
+                raise ImageUnreadable(ref.problem or "it was never recorded")
+            content = ref.data if ref.path is None else ref.path.read_bytes()
+            digest = sha256(content or b"").hexdigest()
+            pictures[digest] = content or b""
+            return digest
+
+        body = b'{"id":%b,"trajectory":%b}' % (orjson.dumps(name), encode(run, keep))
+        async with _session() as session:
+            missing = (await self._sent(session, "POST", "/v1/trajectories", body))[
+                "missing_images"
+            ]
+            for digest in missing:
+                if digest in pictures:
+                    await self._sent(session, "PUT", f"/v1/images/{digest}", pictures[digest])
+
+    async def _sent(
+        self, session: aiohttp.ClientSession, method: str, path: str, body: bytes | None = None
+    ) -> Any:
+        """Send a request until it is answered, and return the answer's content. Raises
+        RewardUnavailable."""
+        end, last = time.monotonic() + self._deadline, "it did not answer in time"
+        kind = {"Content-Type": "application/json"}
+        while time.monotonic() < end:
+            try:
+                async with session.request(
+                    method, self._address + path, data=body, headers=kind
+                ) as answer:
+                    content = _json(await answer.read())
+                    if answer.ok:
+                        return content
+                    last = _refusal(answer.status, content)
+                    if answer.status not in _AGAIN:
+                        break
+            except (aiohttp.ClientError, TimeoutError) as error:
+                last = str(error) or type(error).__name__
+            await asyncio.sleep(_PAUSE)
+        raise RewardUnavailable(f"{self._address}: {last}")
 
 
 TrajectoryOf = Callable[[Mapping[str, Any]], Trajectory | None]
