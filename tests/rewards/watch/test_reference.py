@@ -14,6 +14,8 @@ import pytest
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.rewards.cases import ACCEPTED, config, trajectory
+from tests.rewards.server.conftest import record_of, serving
+from tests.waiting import wait_until
 from tests.worlds.rewards import reward
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.engine.budget import Payments, read_payments
@@ -202,3 +204,26 @@ def test_a_reference_that_cannot_be_asked_is_refused() -> None:
         watch = WatchConfig(reference=named)
         with pytest.raises(UserError, match=rf"^--reference {named}: .*{why}"):
             Rewarder(RewardConfig(judge=judge, watch=watch))
+
+
+def test_the_curve_is_told_over_http(tmp_path: Path) -> None:
+    words = ["--judge", "heuristic", "--reference", "heuristic", "--reference-share", "1"]
+    with serving(tmp_path, *words) as server:
+        for step in (7, 9):
+            items = [{"trajectory": record_of(trajectory(f"{step}.{n}"))} for n in range(step)]
+            assert server.ask("/v1/rewards", {"items": items, "step": step}).status == 200
+        wait_until(lambda: "trajudge_reference_asked 16" in server.ask("/metrics").content)
+        whole = server.ask("/v1/reference").content
+        assert whole["judge"] == "heuristic"
+        assert [(one["step"], one["asked"]) for one in whole["points"]] == [(7, 7), (9, 9)]
+        assert [one["disagreed"] for one in whole["points"]] == [0, 0]
+        for before, points in ((9, whole["points"][:1]), (10, whole["points"][1:]), (7, [])):
+            assert server.ask(f"/v1/reference?before={before}").content["points"] == points
+        bad = [
+            server.ask("/v1/rewards", {"items": items, "step": -1}),
+            server.ask("/v1/rewards", {"items": items, "step": True}),
+            server.ask("/v1/reference?before=soon"),
+        ]
+        assert [(one.status, one.content["error"]) for one in bad] == [
+            (400, "a step is a whole number from 0")
+        ] * 3
