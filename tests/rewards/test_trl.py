@@ -16,6 +16,7 @@ import pytest
 
 from tests.llm_replies import Incoming, verdict_text
 from tests.llm_server import LlmServer
+from tests.rewards.server.conftest import serving
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
@@ -51,18 +52,22 @@ def shop_number(one: Incoming) -> int:
 @pytest.fixture(scope="module")
 def programs(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     """What all programs came to that train."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "trl").mkdir()
     with (
         LlmServer(script=refused) as steps,
-        LlmServer(script=refused) as guide,
         LlmServer(
             script=lambda one: "refusal" if shop_number(one) == 1 else None,
             text=lambda one: (
                 "I cannot tell." if shop_number(one) == 3 else verdict_text(one.prompt)
             ),
         ) as environment,
+        LlmServer(script=refused) as guide,
+        LlmServer(script=refused) as behind,
+        serving(folder, "--model", "gpt-4o", "--base-url", f"{behind.url}/v1") as server,
     ):
-        words = [str(packages), str(tmp_path_factory.mktemp("trl"))]
-        words += [steps.url, guide.url, environment.url]
+        words = [str(packages), str(folder / "trl")]
+        words += [steps.url, environment.url, guide.url, server.url]
         ran = subprocess.run(
             [sys.executable, "-m", "tests.rewards.trl_programs", *words],
             cwd=ROOT, capture_output=True, text=True, check=False,
@@ -141,12 +146,15 @@ def test_the_example_trains_on_the_sample(programs: dict[str, Ended]) -> None:
 
 @pytest.mark.slow
 def test_the_lines_of_the_guide_train(programs: dict[str, Ended]) -> None:
-    """A policy at random instead of the named one, and a server instead of the provider."""
-    told = programs["guide"].told()
-    assert told["lines"] <= 12
+    """A policy at random instead of the named one, a reward server of ours, and a server instead
+    of the provider."""
+    by_server, in_process = programs["guide"].told()
+    assert in_process["lines"] <= 12
     assert programs["guide"].asked
-    assert len(told["logged"]) == 2
-    assert max(step["trajudge/abstained"] for step in told["logged"]) > 0
+    for told in (by_server, in_process):
+        assert len(told["logged"]) == 2
+        assert max(step["trajudge/abstained"] for step in told["logged"]) > 0
+    assert max(step["tools/call_frequency"] for step in by_server["logged"]) > 0
 
 
 @pytest.mark.slow

@@ -373,6 +373,7 @@ async def card(request: web.Request) -> web.Response:
             "neutral_value": function.neutral_value,
             "notes": list(function.notes),
             "watch": {"state": monitor.state.name.lower(), "reason": monitor.reason},
+            "reference": monitor.curve.name or None,
         }
     )
 

@@ -214,7 +214,7 @@ def test_the_curve_is_told_over_http(tmp_path: Path) -> None:
             assert server.ask("/v1/rewards", {"items": items, "step": step}).status == 200
         wait_until(lambda: "trajudge_reference_asked 16" in server.ask("/metrics").content)
         whole = server.ask("/v1/reference").content
-        assert whole["judge"] == "heuristic"
+        assert whole["judge"] == server.ask("/v1/card").content["reference"] == "heuristic"
         assert [(one["step"], one["asked"]) for one in whole["points"]] == [(7, 7), (9, 9)]
         assert [one["disagreed"] for one in whole["points"]] == [0, 0]
         for before, points in ((9, whole["points"][:1]), (10, whole["points"][1:]), (7, [])):
