@@ -1,4 +1,5 @@
-"""OpenRLHF's own client asks the server for rewards (spec G3, a sample)."""
+"""OpenRLHF's own client, and an agent of its multi-turn executor, ask the server for rewards (spec
+G3, a sample)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,15 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from openrlhf.utils.agent import SingleTurnAgentExecutor
+from openrlhf.utils.agent import (
+    AgentInstanceBase,
+    MultiTurnAgentExecutor,
+    SingleTurnAgentExecutor,
+)
+
+from tests.rewards.cases import trajectory
+from trajudge.rewards.client import RewardGroup
+from trajudge.rewards.trainers import openrlhf_going_on, openrlhf_step
 
 
 class Words:
@@ -36,3 +45,36 @@ async def openrlhf_answers(url: str, count: int) -> list[dict[str, Any]]:
     )
     answers = await asyncio.gather(*asked)
     return [{name: one[name] for name in ("reward", "scores", "extra_logs")} for one in answers]
+
+
+GROUP = 8
+
+
+class Shop(AgentInstanceBase):  # type: ignore[misc]
+    """An environment whose episode ends at its second step; a label without a number never ends."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    async def step(self, states: dict[str, Any], **_: Any) -> dict[str, Any]:
+        self.steps += 1
+        if self.steps == 1 or not states["label"].isdecimal():
+            return openrlhf_going_on("a page")
+        number = int(states["label"])
+        group = RewardGroup(f"openrlhf {number // GROUP}", GROUP)
+        return await openrlhf_step(trajectory(number), group=group)
+
+
+async def openrlhf_turns(count: int) -> list[dict[str, Any]]:
+    """What the multi-turn executor made of the episodes 0, 1, ..., and of one that never ends."""
+    executor = MultiTurnAgentExecutor(Shop)
+    labels = [*map(str, range(count)), "endless"]
+    asked = (
+        executor.execute(
+            "p", label, SimpleNamespace(max_tokens=4, logprobs=None), 16, Words(), OneAnswer()
+        )
+        for label in labels
+    )
+    answers = await asyncio.gather(*asked)
+    names = ("reward", "scores", "extra_logs", "action_ranges")
+    return [{name: one[name] for name in names} for one in answers]

@@ -27,7 +27,7 @@ def test_a_neutral_member_has_no_advantage_and_moves_no_mean() -> None:
 
 def test_what_a_group_without_any_value_gets() -> None:
     assert neutral_values(group(None, None), base_rate=0.3) == [0.3, 0.3]
-    with pytest.raises(Abstained, match=r"webarena/agent/webarena\.0: late .* no base rate"):
+    with pytest.raises(Abstained, match=r"webarena/agent/webarena\.0: late .* no neutral value"):
         neutral_values(group(None, None))
 
 

@@ -30,11 +30,8 @@ def train(folder: Path, reward_url: str, model_url: str) -> None:
     of which the first one's watch stops the rewards in the second step."""
     from tests.rewards.cases import trajectory
     from tests.rewards.trl_steps import GROUP, rewarder_at, trained
-    from trajudge.rewards.trainers import (
-        ServedRewards,
-        stop_on_drift,
-        trajudge_reward,
-    )
+    from trajudge.rewards import RewardClient
+    from trajudge.rewards.trainers import stop_on_drift, trajudge_reward
 
     settings = {"per_device_train_batch_size": GROUP // 2, "max_steps": 4}
     settings |= {"ddp_backend": "gloo", "ddp_timeout": 180}
@@ -42,7 +39,7 @@ def train(folder: Path, reward_url: str, model_url: str) -> None:
     def run_of(row: Mapping[str, Any]) -> Any:
         return trajectory(row["task"], f"{RANK} {row['completion']}")
 
-    served = ServedRewards(reward_url)
+    served = RewardClient(reward_url)
     judged = trajudge_reward(served, run_of)
     told = {"budget": trained(judged, folder / "budget", stop_on_drift(served), **settings)}
 

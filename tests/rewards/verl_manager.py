@@ -1,5 +1,5 @@
-"""verl's reward manager, ours as its configuration loads it, asks the server for rewards (spec G2),
-and verl makes advantages of them."""
+"""verl's reward manager, ours as its configuration loads it, and an agent loop of its own worker
+ask the server for rewards (spec G2), and verl makes advantages of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ from typing import Any
 import numpy as np
 import torch
 from omegaconf import OmegaConf
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
 from verl import DataProto
+from verl.experimental.agent_loop.agent_loop import (
+    AgentLoopBase,
+    AgentLoopMetrics,
+    AgentLoopOutput,
+    AgentLoopWorker,
+    register,
+)
 from verl.trainer.ppo.core_algos import compute_grpo_outcome_advantage
 from verl.utils.import_utils import load_extern_object
 
+from tests.rewards.cases import trajectory
 from trajudge.rewards import trainers
-from trajudge.rewards.trainers import verl_score
+from trajudge.rewards.trainers import verl_agent_reward, verl_score
 
 GROUP = 8
 
@@ -57,9 +68,13 @@ async def verl_rewards(url: str, count: int) -> list[dict[str, Any]]:
     """What the manager made of the rewards of ``r0``, ``r1``, ..., with their advantages."""
     made = reward_manager(url, 60)
     asked = (made.run_single(one(i, f"group {i // GROUP}")) for i in range(count))
-    told = list(await asyncio.gather(*asked))
+    return with_advantages(list(await asyncio.gather(*asked)))
+
+
+def with_advantages(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What verl makes of scores in groups of eight."""
     rewards = torch.tensor([[row["reward_score"]] for row in told])
-    groups = np.array([number // GROUP for number in range(count)])
+    groups = np.array([number // GROUP for number in range(len(told))])
     advantages, _ = compute_grpo_outcome_advantage(rewards, torch.ones_like(rewards), groups)
     return [
         {**row, "advantage": float(advantage)}
@@ -72,3 +87,67 @@ async def verl_validation(url: str) -> dict[str, Any]:
     alone = reward_manager(url, 600).run_single(one(0, "validated", "test"))
     made: dict[str, Any] = await asyncio.wait_for(alone, 120)
     return made
+
+
+@register("shop")
+class Shop(AgentLoopBase):  # type: ignore[misc]
+    """An agent loop whose environment recorded the run of the row's number."""
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
+        judged = await verl_agent_reward(self, trajectory(row["extra_info"]["number"]), row)
+        return AgentLoopOutput(
+            prompt_ids=[1, 2],
+            response_ids=[1, 3],
+            response_mask=[1, 1],
+            num_turns=2,
+            metrics=AgentLoopMetrics(),
+            **judged,
+        )
+
+
+async def verl_agent_rewards(count: int) -> list[dict[str, Any]]:
+    """What verl's worker made of the agent loops of ``count`` rows, with their advantages. Its
+    reward workers are none: who asked them would fail."""
+    sampling = {"temperature": 1.0, "top_p": 1.0, "top_k": -1}
+    rollout = OmegaConf.create(
+        {
+            **sampling,
+            **{"n": GROUP, "val_kwargs": {"n": 1, **sampling}, "calculate_log_probs": False},
+            **{"prompt_length": 4, "response_length": 4, "agent": {"default_agent_loop": "shop"}},
+        }
+    )
+    worker = AgentLoopWorker.__new__(AgentLoopWorker)
+    words = Tokenizer(WordLevel({"<pad>": 0, "a": 1, "b": 2, "c": 3}, "a"))
+    vars(worker).update(
+        config=OmegaConf.create({"actor_rollout_ref": {"rollout": rollout}, "data": {}}),
+        rollout_config=rollout,
+        tokenizer=PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>"),
+        **dict.fromkeys(("llm_client", "processor", "hf_model_type", "dataset_cls")),
+        tools=[],
+        mm_processor_kwargs={},
+        reward_loop_worker_handles=[None],
+        distillation_enabled=False,
+    )
+    rows = {
+        "raw_prompt": [[{"role": "user", "content": "buy"}]] * count,
+        "extra_info": [{"number": number, "split": "train"} for number in range(count)],
+        "uid": [f"prompt {number // GROUP}" for number in range(count)],
+    }
+    columns = {name: np.empty(count, dtype=object) for name in rows}
+    for name, values in rows.items():
+        columns[name][:] = values
+    batch = DataProto.from_dict(tensors={"row": torch.arange(count)}, non_tensors=columns)
+    made = await worker.generate_sequences(batch)
+    scores = made.batch["rm_scores"].sum(dim=-1).tolist()
+    names = made.meta_info["reward_extra_keys"]
+    return with_advantages(
+        [
+            {
+                "reward_score": score,
+                "reward_extra_info": {
+                    name: float(made.non_tensor_batch[name][row]) for name in names
+                },
+            }
+            for row, score in enumerate(scores)
+        ]
+    )

@@ -171,7 +171,6 @@ class ServerMetrics:
 
 
 _IN_MEMORY = 1_000
-NAME_LENGTH = 512
 
 
 class NoTrajectory(ValueError):
@@ -269,6 +268,13 @@ class RewardService:
         self.metrics = ServerMetrics()
         self.at_work = 0
 
+    @property
+    def neutral_value(self) -> float | None:
+        """The value that stands for an abstention where a trainer takes numbers alone: the
+        setting's, else the calibration's."""
+        given = self.config.neutral_value
+        return self.rewarder.function.neutral_value if given is None else given
+
     async def rewards(
         self,
         wanted: Sequence[Trajectory | str],
@@ -317,8 +323,8 @@ class RewardService:
         waited = time.monotonic() - started
         if found is None:
             key = TrajectoryKey(benchmark="", agent="", task_id=wanted)
-            never = f"no trajectory was pushed under this id within {waited:.1f} s"
-            return self.rewarder.function.abstention(key, "late", never, waited)
+            never = "no trajectory was pushed under this id"
+            return self.rewarder.function.abstention(key, "unknown", never, waited)
         rest = None if limit is None else max(0.0, limit - waited)
         reward = await self.rewarder.reward(found, deadline=rest, name=wanted, step=step)
         reward = reward.model_copy(update={"seconds": reward.seconds + waited})

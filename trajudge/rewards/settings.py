@@ -190,4 +190,18 @@ class RewardServerConfig(Settings):
         Output("pushed trajectories, their images and what was paid", "DIR", name="store"),
     ] = Path("rewards")
     queue: Annotated[Count, Option("rewards at work at most")] = 1_000
-    patience: float = Field(default=10.0, ge=0)  # seconds that an id may be unknown
+    neutral_value: Annotated[
+        float | None,
+        Option("stands for an abstention in a number (default: the calibration's)", "VALUE"),
+    ] = None
+    patience: float = Field(default=0.5, ge=0)  # seconds that an id may be unknown
+
+    @model_validator(mode="after")
+    def _is_neutral(self) -> Self:
+        value, shaping = self.neutral_value, self.reward.shaping
+        if value is not None and not shaping.low <= value <= shaping.high:
+            raise ValueError(
+                f"--neutral-value {value:g}: rewards go from {shaping.low:g} to {shaping.high:g}: "
+                "name a value between these"
+            )
+        return self

@@ -2,35 +2,34 @@
 
 ``TRAINERS`` is the table: what each trainer calls, and what it gets where the judge has no value.
 Those that run in the trainer's processes ask the server of ``trajudge serve`` for the trajectory
-that was pushed under the id in the row's ``trajectory_id``; TRL's ask a ``Rewarder`` in process.
+that was pushed under the id in the row's ``trajectory_id``; TRL's push it themselves, or ask a
+``Rewarder`` in process.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future
 from functools import cache
-from hashlib import sha256
 from importlib import import_module
 from inspect import isawaitable
 from threading import Thread
 from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-import aiohttp
-import orjson
-
-from trajudge.judges.adapters.errors import retry_after
 from trajudge.judges.model import Status
-from trajudge.rewards.reward import Abstained, Reward, neutral_values
-from trajudge.rewards.watch import ReferencePoint, run_name
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.store import encode
-from trajudge.util.errors import ImageUnreadable
+from trajudge.rewards.client import (
+    DEADLINE,
+    AskedReward,
+    RewardClient,
+    RewardGroup,
+    RewardUnavailable,
+)
+from trajudge.rewards.reward import Abstained, Reward, neutral_values, why_abstained
+from trajudge.rewards.watch import ReferencePoint
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
 
 class Trainer(NamedTuple):
@@ -46,15 +45,21 @@ class Trainer(NamedTuple):
 TRAINERS = (
     Trainer(
         "TRL",
-        ("trajudge_reward", "ServedRewards", "JudgedEnvironment", "combine", "stop_on_drift"),
+        ("trajudge_reward", "JudgedEnvironment", "combine", "stop_on_drift"),
         "`reward_funcs=`, `environment_factory=`, `callbacks=`",
         "None: left out of the mean of its group, at the advantage 0",
     ),
     Trainer(
         "verl",
-        ("verl_score", "TrajudgeRewardManager"),
-        "`reward.custom_reward_function`, `reward.reward_manager`",
-        "the mean of its group, or the base rate, marked by `abstained`; or an exception",
+        ("verl_score", "TrajudgeRewardManager", "verl_agent_reward"),
+        "`reward.custom_reward_function`, `reward.reward_manager`, `AgentLoopOutput`",
+        "the mean of its group, or the neutral value, marked by `abstained`; or an exception",
+    ),
+    Trainer(
+        "OpenRLHF",
+        ("openrlhf_step", "openrlhf_going_on"),
+        "`AgentInstanceBase.step`",
+        "the mean of its group, or the neutral value, marked by `abstained`",
     ),
     Trainer(
         "slime",
@@ -66,9 +71,11 @@ TRAINERS = (
         "AReaL",
         ("areal_reward",),
         "`AsyncRewardWrapper`",
-        "base rate; its own timeout of 15 seconds, worth 0, must be longer than the judge's",
+        "the neutral value; its own timeout (15 seconds, worth 0) must be longer than the judge's",
     ),
-    Trainer("SkyRL", ("skyrl_step",), "the end of `step`", "base rate, named in `metadata`"),
+    Trainer(
+        "SkyRL", ("skyrl_step",), "the end of `step`", "the neutral value, named in `metadata`"
+    ),
     Trainer(
         "verifiers, prime-rl",
         ("verifiers_reward",),
@@ -87,38 +94,7 @@ TRAINERS = (
 
 # Asking the reward server from a trainer's process.
 
-URL, TOKEN = "TRAJUDGE_REWARD_URL", "TRAJUDGE_REWARD_TOKEN"
 _COLUMN = "trajectory_id"
-DEADLINE = 170.0  # seconds
-_PAUSE = 1.0  # seconds, where the server does not say how long
-_AGAIN = frozenset({429, 500, 502, 503, 504})
-
-
-class RewardUnavailable(Exception):
-    """The server could not be reached, or refused; the message says how."""
-
-
-class AskedReward(NamedTuple):
-    """A reward, and what stands for an abstention: the mean of its group where it has one, else the
-    base rate (None: the server has no calibration)."""
-
-    reward: Reward
-    neutral_value: float | None
-
-
-class _Later(Exception):
-    """Asking again may help, after ``pause`` seconds."""
-
-    def __init__(self, why: str, pause: float = _PAUSE) -> None:
-        super().__init__(why)
-        self.pause = pause
-
-
-class RewardGroup(NamedTuple):
-    """The group whose rewards a trainer compares: its name, and the number of its members."""
-
-    name: str
-    size: int
 
 
 def pushed_name(row: str, *places: Mapping[str, Any]) -> str:
@@ -138,78 +114,10 @@ async def ask_reward(
     url: str | None = None,
     deadline: float = DEADLINE,
     group: RewardGroup | None = None,
-    step: int | None = None,
 ) -> AskedReward:
-    """Ask for the reward of a pushed trajectory, again and again within ``deadline`` seconds where
-    the server is busy, away, or its judge late. An abstention waits for its ``group``'s others.
-
-    ``step`` is the training's. ``url`` defaults to the environment's. A reward that is still late
-    at the deadline abstains. Raises RewardUnavailable where none was had.
-    """
-    address = _address(url)
-    item: dict[str, Any] = {"id": name}
-    if group is not None:
-        item |= {"group": group.name, "group_size": group.size}
-    body = {"items": [item]} | ({} if step is None else {"step": step})
-    end, last = time.monotonic() + deadline, "it did not answer in time"
-    async with _session() as session:
-        while (left := end - time.monotonic()) > 0:
-            pause = _PAUSE
-            try:
-                asked = await _asked(session, address, body, left)
-                if asked.reward.abstained != "late" or end - time.monotonic() < _PAUSE:
-                    return asked
-            except _Later as later:
-                last, pause = str(later), later.pause
-            except (aiohttp.ClientError, TimeoutError) as error:
-                last = str(error) or type(error).__name__
-            await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
-    raise RewardUnavailable(f"{address}: {last}")
-
-
-def _address(url: str | None) -> str:
-    if address := url or os.environ.get(URL):
-        return address.rstrip("/")
-    raise RewardUnavailable(f"no reward server: set {URL}, or give url")
-
-
-def _session() -> aiohttp.ClientSession:
-    token = os.environ.get(TOKEN)
-    return aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"} if token else {})
-
-
-async def _asked(
-    session: aiohttp.ClientSession, address: str, body: dict[str, Any], left: float
-) -> AskedReward:
-    """Ask once, with ``left`` seconds. Raises _Later, RewardUnavailable, and what aiohttp does."""
-    limit = aiohttp.ClientTimeout(total=left + _PAUSE)
-    body = {**body, "deadline": left}
-    async with session.post(f"{address}/v1/rewards", json=body, timeout=limit) as answer:
-        content = _json(await answer.read())
-        if answer.status in _AGAIN:
-            raise _Later(_refusal(answer.status, content), retry_after(answer.headers) or _PAUSE)
-        if answer.status != 200:
-            raise RewardUnavailable(f"{address}: {_refusal(answer.status, content)}")
-    try:
-        (reward,), (neutral,) = content["rewards"], content["neutral_values"]
-        return AskedReward(Reward.model_validate(reward), neutral)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RewardUnavailable(
-            f"{address}: what answers is not  trajudge serve: check the address"
-        ) from error
-
-
-def _json(body: bytes) -> Any:
-    """Return an answer's content; None where it is no JSON, as of a gateway before the server."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-
-
-def _refusal(status: int, content: Any) -> str:
-    told = content.get("error") if isinstance(content, dict) else None
-    return str(told) if told else f"it answered with status {status}"
+    """Ask the server of ``url`` (None: the environment's) as ``RewardClient.ask`` does. Raises
+    RewardUnavailable."""
+    return await RewardClient(url, deadline=deadline).ask(name, group=group)
 
 
 async def _value_or_raise(name: str, deadline: float) -> tuple[float, Reward]:
@@ -221,11 +129,69 @@ async def _value_or_raise(name: str, deadline: float) -> tuple[float, Reward]:
 
 
 async def _number(name: str, deadline: float) -> tuple[float, Reward]:
-    """Ask for a reward; an abstention is the base rate of the calibration. Raises Abstained where
+    """Ask for a reward; an abstention is the neutral value. Raises Abstained where
     there is none."""
     asked = await ask_reward(name, deadline=deadline)
     (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
     return value, asked.reward
+
+
+# OpenRLHF makes a tensor of every reward and has no mask: an abstention is the neutral value, and
+# marked. Where a trajectory has an id of its own in the data set's ``label``, its single-turn
+# executor asks /get_reward itself.
+
+
+async def openrlhf_step(
+    trajectory: Trajectory,
+    *,
+    client: RewardClient | None = None,
+    group: RewardGroup | None = None,
+) -> dict[str, Any]:
+    """Push what an instance of OpenRLHF's ``AgentInstanceBase`` recorded, and return what its
+    ``step`` returns at the end of the episode; every other step returns ``openrlhf_going_on``.
+
+        class AgentInstance(AgentInstanceBase):
+            async def step(self, states, **kwargs):
+                page = self.shop.act(states["action_text"])
+                if not self.shop.is_over:
+                    return openrlhf_going_on(page)
+                return await openrlhf_step(self.shop.trajectory)
+
+    An abstention is the mean of its ``group`` where it has one, else the neutral value. ``client``
+    defaults to the environment's. Raises Abstained where there is none, RewardUnavailable.
+    """
+    client = client or RewardClient()
+    asked = await client.ask(await client.push(trajectory), group=group)
+    (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
+    return _openrlhf(value, "", asked.reward)
+
+
+def openrlhf_going_on(feedback: str) -> dict[str, Any]:
+    """Return what ``step`` of OpenRLHF's ``AgentInstanceBase`` returns while the episode goes on;
+    ``feedback`` is what the policy reads next.
+
+    An episode that outgrows the context has no other step: its reward is 0, marked as
+    ``unfinished``, and no judge is asked.
+    """
+    return _openrlhf(0.0, feedback, None)
+
+
+def _openrlhf(value: float, feedback: str, reward: Reward | None) -> dict[str, Any]:
+    import torch  # noqa: PLC0415 - the trainer's own
+
+    probability = None if reward is None else reward.probability
+    return {
+        "rewards": torch.tensor(value),
+        "scores": value,
+        "environment_feedback": feedback,
+        "done": reward is not None,
+        "extra_logs": {  # the same names in all samples
+            "abstained": float(reward is not None and reward.value is None),
+            "unfinished": float(reward is None),
+            "probability": -1.0 if probability is None else probability,
+            "cost": (reward and reward.cost) or 0.0,
+        },
+    }
 
 
 # slime: a sample whose ``remove_sample`` is set has no part in the loss, but its reward stays in
@@ -238,7 +204,7 @@ async def slime_group_reward(args: Any, samples: Sequence[Any], **_: Any) -> lis
 
         --custom-rm-path trajudge.rewards.trainers.slime_group_reward --group-rm
 
-    Raises Abstained where nobody has a value and there is no base rate, RewardUnavailable without
+    Raises Abstained where nobody has a value and there is no neutral one, RewardUnavailable without
     a server or an id.
     """
     names = [pushed_name("a sample's metadata", one.metadata) for one in samples]
@@ -252,7 +218,7 @@ async def slime_group_reward(args: Any, samples: Sequence[Any], **_: Any) -> lis
 
 async def slime_reward(args: Any, sample: Any, **_: Any) -> float:
     """Return one sample's reward (``--custom-rm-path`` without ``--group-rm``): an abstention is
-    the base rate of the calibration."""
+    the neutral value."""
     (value,) = await slime_group_reward(args, [sample])
     return value
 
@@ -267,13 +233,13 @@ def areal_reward(
     **_: Any,
 ) -> float:
     """Return to AReaL the reward of the trajectory that the row's column ``trajectory_id`` names;
-    an abstention is the base rate of the calibration.
+    an abstention is the neutral value.
 
     AReaL pickles the function into other processes and takes a call that lasts 15 seconds for a
     failure worth 0. Give ``AsyncRewardWrapper(areal_reward, timeout_seconds=...)`` more than
     ``DEADLINE``, so that the judge's own deadline comes first.
 
-    Raises Abstained where there is no base rate, RewardUnavailable without a server.
+    Raises Abstained where there is no neutral value, RewardUnavailable without a server.
     """
     return asyncio.run(_number(trajectory_id, DEADLINE))[0]
 
@@ -285,7 +251,7 @@ def skyrl_step(
     was pushed.
 
     SkyRL takes a number from every step and has no mask that an environment could set: an
-    abstention is the base rate of the calibration, and ``metadata`` says so. Raises Abstained where
+    abstention is the neutral value, and ``metadata`` says so. Raises Abstained where
     there is none, RewardUnavailable without a server.
     """
     value, reward = asyncio.run(_number(trajectory_id, deadline))
@@ -380,7 +346,7 @@ def _eval_output() -> Callable[..., Any]:
 # verl has no way to leave a sample out: NaN makes its whole group NaN. So an abstention is a
 # neutral value (``on_abstain="neutral"``), marked as abstained, or an exception (``"raise"``).
 # Neutral is the mean of its group, whose advantage is 0, where the row names its group; else the
-# base rate that the calibration was measured at. Our reward manager passes on the group, which
+# server's neutral value. Our reward manager passes on the group, which
 # verl knows:
 #
 #     reward.reward_manager.source=importlib
@@ -414,8 +380,8 @@ async def verl_score(
 
     verl's validation reports the mean accuracy, where an abstention counts as its score does.
 
-    Raises Abstained under ``"raise"``, or where there is no base rate; RewardUnavailable without a
-    server.
+    Raises Abstained under ``"raise"``, or where there is no neutral value; RewardUnavailable
+    without a server.
     """
     row = extra_info or {}
     name, in_group, size = (row.get(key) for key in (column, GROUP, GROUP_SIZE))
@@ -425,10 +391,15 @@ async def verl_score(
             "in its extra_fields"
         )
     group = RewardGroup(str(in_group), int(size)) if in_group is not None and size else None
-    reward, neutral = await ask_reward(str(name), url=url, deadline=deadline, group=group)
+    asked = await ask_reward(str(name), url=url, deadline=deadline, group=group)
+    return _verl_scores(asked, on_abstain)
+
+
+def _verl_scores(asked: AskedReward, on_abstain: Literal["neutral", "raise"]) -> dict[str, float]:
+    reward = asked.reward
     if reward.value is None and on_abstain == "raise":
-        raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
-    (score,) = neutral_values([reward], base_rate=neutral)
+        raise Abstained(why_abstained(reward))
+    (score,) = neutral_values([reward], base_rate=asked.neutral_value)
     return {
         "score": score,
         "acc": score if reward.value is None else float(reward.verdict is True),
@@ -436,6 +407,46 @@ async def verl_score(
         "probability": -1.0 if reward.probability is None else reward.probability,
         "cost": reward.cost or 0.0,
     }
+
+
+async def verl_agent_reward(
+    loop: Any,
+    trajectory: Trajectory,
+    row: Mapping[str, Any],
+    *,
+    client: RewardClient | None = None,
+    on_abstain: Literal["neutral", "raise"] = "neutral",
+) -> dict[str, Any]:
+    """Push what an agent loop of verl recorded, and return the fields of ``AgentLoopOutput`` that
+    hold its reward. ``row`` are the keywords of ``run``, which name the group.
+
+        class Shop(AgentLoopBase):
+            async def run(self, sampling_params, **row):
+                ...
+                judged = await verl_agent_reward(self, trajectory, row)
+                return AgentLoopOutput(..., **judged)
+
+    verl then calls no reward function. ``client`` defaults to the environment's. Raises Abstained
+    under ``"raise"``, or where there is no neutral value; RewardUnavailable.
+    """
+    client = client or RewardClient()
+    name = await client.push(trajectory)
+    asked = await client.ask(name, group=_verl_group(row, loop.rollout_config))
+    scores = _verl_scores(asked, on_abstain)
+    extra = {"trajectory_id": name, "reward_extra_info": scores}
+    return {"reward_score": scores["score"], "extra_fields": extra}
+
+
+def _verl_group(row: Mapping[str, Any], rollout: Any) -> RewardGroup | None:
+    """Return the group of a row: rows of one prompt have one ``uid``.
+
+    verl does not tell whether it validates, where a prompt has ``val_kwargs.n`` rollouts and not
+    ``rollout.n``: the row's split does.
+    """
+    if row.get("uid") is None:
+        return None
+    validates = (row.get("extra_info") or {}).get("split") in VALIDATION
+    return RewardGroup(str(row["uid"]), int((rollout.val_kwargs if validates else rollout).n))
 
 
 def __getattr__(name: str) -> Any:
@@ -446,11 +457,7 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _reward_manager() -> type:
-    """Make the manager that tells a row's group: rows of one prompt have one ``uid``.
-
-    verl does not tell a manager whether it validates, where a prompt has ``val_kwargs.n`` rollouts
-    and not ``rollout.n``: the row's split does.
-    """
+    """Make the manager that tells a row's group."""
     from verl.experimental.reward_loop.reward_manager.naive import (  # noqa: PLC0415 - the trainer
         NaiveRewardManager,
     )
@@ -459,11 +466,10 @@ def _reward_manager() -> type:
         async def run_single(self, data: Any) -> dict[str, Any]:
             row = data[-1:][0].non_tensor_batch
             told = row.get("extra_info")
-            if told is not None and row.get("uid") is not None:
-                rollout = self.config.actor_rollout_ref.rollout
-                validates = told.get("split") in VALIDATION
-                told.setdefault(GROUP, str(row["uid"]))
-                told.setdefault(GROUP_SIZE, int((rollout.val_kwargs if validates else rollout).n))
+            group = _verl_group(row, self.config.actor_rollout_ref.rollout)
+            if told is not None and group is not None:
+                told.setdefault(GROUP, group.name)
+                told.setdefault(GROUP_SIZE, group.size)
             found: dict[str, Any] = await super().run_single(data)
             return found
 
@@ -477,7 +483,7 @@ def _reward_manager() -> type:
 
 
 class RewardSource(Protocol):
-    """Gives trajectories their rewards: ``ServedRewards``, or of a training of one process a
+    """Gives trajectories their rewards: a ``RewardClient``, or of a training of one process a
     ``Rewarder``."""
 
     @property
@@ -489,82 +495,6 @@ class RewardSource(Protocol):
 
     async def reference(self, before: int) -> ReferencePoint | None:
         """Return what the reference judge said of the last step before this one."""
-
-
-class ServedRewards:
-    """The rewards of one ``trajudge serve`` for all processes of a training: its budget, limits,
-    watch and audits hold for all together.
-
-    ``url`` defaults to the environment's. A reward that is not there after ``deadline`` seconds
-    abstains as "late"; ``stopped`` once one abstained as "drift".
-    """
-
-    def __init__(self, url: str | None = None, *, deadline: float = DEADLINE) -> None:
-        """Take the server's address. Raises RewardUnavailable without one."""
-        self.stopped = False
-        self._address, self._deadline = _address(url), deadline
-        self._has_reference = True
-
-    async def reward(self, trajectory: Trajectory, *, step: int | None = None) -> Reward:
-        """Push a trajectory with its pictures, under a name by its content, and ask for its reward.
-        Raises RewardUnavailable."""
-        name = run_name(trajectory)
-        await self._push(name, trajectory)
-        asked = await ask_reward(name, url=self._address, deadline=self._deadline, step=step)
-        self.stopped |= asked.reward.abstained == "drift"
-        return asked.reward
-
-    async def reference(self, before: int) -> ReferencePoint | None:
-        """Return what the server's reference judge said of the last step before this one."""
-        if not self._has_reference:
-            return None
-        async with _session() as session:
-            found = await self._sent(session, "GET", f"/v1/reference?before={before}")
-        self._has_reference = bool(found["judge"])
-        return ReferencePoint(**found["points"][-1]) if found["points"] else None
-
-    async def _push(self, name: str, run: Trajectory) -> None:
-        pictures: dict[str, bytes] = {}
-
-        def keep(ref: ImageRef) -> str:
-            if ref.path is None and ref.data is None:
-                raise ImageUnreadable(ref.problem or "it was never recorded")
-            content = ref.data if ref.path is None else ref.path.read_bytes()
-            digest = sha256(content or b"").hexdigest()
-            pictures[digest] = content or b""
-            return digest
-
-        body = b'{"id":%b,"trajectory":%b}' % (orjson.dumps(name), encode(run, keep))
-        async with _session() as session:
-            missing = (await self._sent(session, "POST", "/v1/trajectories", body))[
-                "missing_images"
-            ]
-            for digest in missing:
-                if digest in pictures:
-                    await self._sent(session, "PUT", f"/v1/images/{digest}", pictures[digest])
-
-    async def _sent(
-        self, session: aiohttp.ClientSession, method: str, path: str, body: bytes | None = None
-    ) -> Any:
-        """Send a request until it is answered, and return the answer's content. Raises
-        RewardUnavailable."""
-        end, last = time.monotonic() + self._deadline, "it did not answer in time"
-        kind = {"Content-Type": "application/json"}
-        while time.monotonic() < end:
-            try:
-                async with session.request(
-                    method, self._address + path, data=body, headers=kind
-                ) as answer:
-                    content = _json(await answer.read())
-                    if answer.ok:
-                        return content
-                    last = _refusal(answer.status, content)
-                    if answer.status not in _AGAIN:
-                        break
-            except (aiohttp.ClientError, TimeoutError) as error:
-                last = str(error) or type(error).__name__
-            await asyncio.sleep(_PAUSE)
-        raise RewardUnavailable(f"{self._address}: {last}")
 
 
 TrajectoryOf = Callable[[Mapping[str, Any]], Trajectory | None]

@@ -39,7 +39,8 @@ def at_the_model(model: LlmServer, *words: str) -> list[str]:
 @pytest.fixture(scope="module")
 def heuristic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of a judge that asks no model."""
-    with serving(tmp_path_factory.mktemp("rewards"), "--judge", "heuristic") as server:
+    words = ("--judge", "heuristic", "--neutral-value", "0.4")
+    with serving(tmp_path_factory.mktemp("rewards"), *words) as server:
         yield server
 
 
@@ -60,7 +61,7 @@ def test_a_pushed_trajectory_is_asked_for_by_its_id(heuristic: Server) -> None:
     answer = heuristic.ask("/v1/rewards", {"items": [{"id": "../x"}, {"id": "?"}], "deadline": 0.2})
     known, unknown = answer.content["rewards"]
     assert known["value"] is not None
-    assert (unknown["value"], unknown["abstained"]) == (None, "late")
+    assert (unknown["value"], unknown["abstained"]) == (None, "unknown")
     assert "no trajectory was pushed under this id" in unknown["detail"]
 
 
@@ -159,6 +160,40 @@ def test_fields_that_a_trainer_sends_of_its_own_are_no_mistake(
     for part in reward:
         value = value[part]
     assert (answer.status, type(value)) == (200, float)
+
+
+def test_an_unknown_id_is_the_neutral_value_of_the_options(heuristic: Server) -> None:
+    """At once: of what was never pushed there is nothing to wait for."""
+    answer = heuristic.ask("/get_reward", {"query": ["x"], "prompts": ["p"], "labels": ["never"]})
+    assert (answer.status, answer.content["rewards"]) == (200, [0.4])
+    assert answer.content["extra_logs"]["abstained"] == [1.0]
+    masked = heuristic.ask("/verify", {"trajectory_id": "never"}).content
+    assert (masked["reward"], masked["mask_sample"]) == (0.4, True)
+    assert masked["failure_reason"] == "unknown: no trajectory was pushed under this id"
+    assert heuristic.ask("/v1/card").content["neutral_value"] == 0.4
+
+
+def test_without_a_neutral_value_no_number_is_given_from_the_start(tmp_path: Path) -> None:
+    """Else the first judge that fails ends the training, hours later."""
+    with serving(tmp_path, "--judge", "heuristic") as server:
+        server.ask("/v1/trajectories", {"id": "e", "trajectory": record_of(trajectory(1))})
+        for path, body in (
+            ("/get_reward", {"query": ["x"], "labels": ["e"]}),
+            ("/rm", {"label": "e"}),
+            ("/verify", {"trajectory_id": "e"}),
+        ):
+            answer = server.ask(path, body)
+            assert answer.status == 501
+            assert answer.content["error"].endswith(
+                ": give  trajudge serve  --neutral-value VALUE or --calibration-file FILE"
+            )
+        (reward,) = server.ask("/v1/rewards", {"items": [{"id": "e"}]}).content["rewards"]
+        assert reward["value"] is not None
+        server.process.terminate()
+        assert server.process.stderr is not None
+        assert (
+            "note: /get_reward, /rm and /verify answer nobody: to" in server.process.stderr.read()
+        )
 
 
 def test_other_bodies_are_refused(heuristic: Server) -> None:
@@ -309,7 +344,7 @@ def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> Non
         asked = {"query": ["a", "b"], "prompts": ["a", "b"], "labels": ["r0", "r1"]}
         openrlhf = server.ask(f"/get_reward/{TOKEN}", asked).content
         slime = server.ask(f"/rm/{TOKEN}", {"label": "r1"}).content
-        late = server.ask("/rm", {"label": "never"}, **head)
+        unknown = server.ask("/rm", {"label": "never"}, **head)
         refused = [server.ask("/get_reward", asked), server.ask("/get_reward/wrong", asked)]
         client = OpenAI(base_url=f"{server.url}/v1", api_key=TOKEN)
         spoken = client.chat.completions.create(
@@ -321,9 +356,9 @@ def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> Non
     assert openrlhf["extra_logs"]["abstained"] == [0.0, 1.0]
     assert slime["reward"] == pytest.approx(0.3)
     assert slime["abstained"] == 1.0
-    assert late.status == 503
-    assert late.content["error"].startswith("never: late (no trajectory was pushed")
-    assert late.content["error"].endswith("s): ask again"), "a base rate there is"
+    assert unknown.content["reward"] == pytest.approx(0.3)
+    assert (unknown.content["abstained"], unknown.content["probability"]) == (1.0, -1.0)
+    assert unknown.content["seconds"] < 1
     assert {answer.status for answer in refused} == {401}
     reward = Reward.model_validate_json(spoken.choices[0].message.content or "")
     assert (reward.value, reward.abstained) == (None, "failed")
@@ -359,6 +394,10 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
             "--threshold 0.3 of a gate is below --reject-below 0.5: raise the one or lower",
         ),
         (["--judge", "heuristic", "--calibration-file", "none"], "none: cannot be read"),
+        (
+            ["--judge", "heuristic", "--neutral-value", "1.5"],
+            "--neutral-value 1.5: rewards go from 0 to 1: name a value between these",
+        ),
         (
             ["--judge", "heuristic", "--port", "99999"],
             "--port 99999: must be at most 65535",

@@ -13,12 +13,14 @@ import pytest
 
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.ports import free_port
 from tests.rewards.cases import ACCEPTED, config, trajectory
 from tests.rewards.server.conftest import record_of, serving
 from tests.waiting import wait_until
 from tests.worlds.rewards import reward
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.engine.budget import Payments, read_payments
+from trajudge.rewards import RewardClient
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig, WatchConfig
@@ -219,6 +221,8 @@ def test_the_curve_is_told_over_http(tmp_path: Path) -> None:
         assert [one["disagreed"] for one in whole["points"]] == [0, 0]
         for before, points in ((9, whole["points"][:1]), (10, whole["points"][1:]), (7, [])):
             assert server.ask(f"/v1/reference?before={before}").content["points"] == points
+            found = asyncio.run(RewardClient(server.url).reference(before))
+            assert found == (ReferencePoint(**points[0]) if points else None)
         bad = [
             server.ask("/v1/rewards", {"items": items, "step": -1}),
             server.ask("/v1/rewards", {"items": items, "step": True}),
@@ -227,3 +231,15 @@ def test_the_curve_is_told_over_http(tmp_path: Path) -> None:
         assert [(one.status, one.content["error"]) for one in bad] == [
             (400, "a step is a whole number from 0")
         ] * 3
+
+
+def test_a_server_without_a_reference_is_asked_once(tmp_path: Path) -> None:
+    with serving(tmp_path, "--judge", "heuristic") as server:
+        client = RewardClient(server.url)
+        assert asyncio.run(client.reference(1)) is None
+    assert asyncio.run(client.reference(2)) is None, "the server is gone by now"
+
+
+def test_a_curve_that_cannot_be_had_ends_no_training() -> None:
+    client = RewardClient(f"http://127.0.0.1:{free_port()}", deadline=0.1)
+    assert asyncio.run(client.reference(1)) is None
