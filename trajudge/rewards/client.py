@@ -15,6 +15,7 @@ import orjson
 
 from trajudge.judges.adapters.errors import retry_after
 from trajudge.rewards.reward import Reward
+from trajudge.rewards.watch import ReferencePoint
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey
 from trajudge.util.errors import ImageUnreadable
 
@@ -22,6 +23,7 @@ URL, TOKEN = "TRAJUDGE_REWARD_URL", "TRAJUDGE_REWARD_TOKEN"
 DEADLINE = 170.0  # seconds
 NAME_LENGTH = 512  # characters of an id
 _PAUSE = 1.0  # seconds, where the server does not say how long
+_PATIENCE = 5.0  # seconds for what no reward depends on
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _MOST_KNOWN = 100_000  # hashes of pictures that the server has
 _CONNECTIONS = 8
@@ -74,6 +76,7 @@ class RewardClient:
         if not address:
             raise RewardUnavailable(f"no reward server: set {URL}, or give url")
         self.url, self.deadline, self.stopped = address.rstrip("/"), deadline, False
+        self._has_reference = True  # until the server says that there is none
         token = token or os.environ.get(TOKEN)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._known: set[str] = set()
@@ -160,6 +163,21 @@ class RewardClient:
                     self.stopped |= asked.reward.abstained == "drift"
                     return asked
                 await asyncio.sleep(_PAUSE)
+
+    async def reference(self, before: int) -> ReferencePoint | None:
+        """Return what the server's reference judge said of the last step before this one; None
+        where there is none, or no answer: it is no reward that would be missing."""
+        if not self._has_reference:
+            return None
+        path = f"/v1/reference?before={before}"
+        end = time.monotonic() + min(_PATIENCE, self.deadline)
+        try:
+            async with self._session() as session:
+                curve = await self._sent(session, "GET", path, end)
+            self._has_reference = bool(curve["judge"])
+            return ReferencePoint(**curve["points"][-1]) if curve["points"] else None
+        except (RewardUnavailable, KeyError, TypeError):
+            return None
 
     def reward_sync(
         self,

@@ -16,6 +16,7 @@ import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from socket import socket
@@ -31,6 +32,7 @@ from trajudge.rewards.reward import Reward, neutral_values, why_abstained
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.service import NoTrajectory, RewardService, TooBusy
 from trajudge.rewards.settings import RewardServerConfig
+from trajudge.rewards.watch import ReferencePoint
 from trajudge.trajectories import store
 from trajudge.trajectories.images import not_an_image
 from trajudge.trajectories.model import Trajectory
@@ -167,17 +169,19 @@ async def post_rewards(request: web.Request) -> web.Response:
     ``{"rewards": [...], "neutral_values": [...]}``, one of both an item, in order; an item that
     cannot be judged abstains, and its neutral value is what stands for it in a number. Of an item
     with a ``group`` and its ``group_size`` that is the mean of the group's others, which are waited
-    for; else, or where there is none, the server's ``neutral_value``."""
+    for; else, or where there is none, the server's ``neutral_value``. ``step`` is the training's,
+    for the curve of the reference judge."""
     service = request.app[SERVICE]
     body = await json_object(request)
-    _refuse_unknown("the request", body, ("items", "deadline"))
+    _refuse_unknown("the request", body, ("items", "deadline", "step"))
     items = body.get("items")
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
         raise RequestRefused(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
     wanted = [_wanted(service, number, one) for number, one in enumerate(items)]
     members = [_member(number, one) for number, one in enumerate(items)]
     deadline, started = _deadline(body), time.monotonic()
-    rewards = await service.rewards(wanted, deadline)
+    step = None if body.get("step") is None else _step(body["step"])
+    rewards = await service.rewards(wanted, deadline, step)
     for member, reward in zip(members, rewards, strict=True):
         if member is not None and reward.abstained not in LATER:
             service.groups.add(*member, reward.value)
@@ -265,6 +269,12 @@ def _deadline(body: Mapping[str, Any]) -> float | None:
     return float(value)
 
 
+def _step(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise RequestRefused(400, "a step is a whole number from 0")
+    return value
+
+
 @ROUTES.post("/v1/trajectories")
 async def post_trajectory(request: web.Request) -> web.Response:
     """Keep ``{"id": "...", "trajectory": {...}}`` and tell which images are still missing."""
@@ -336,6 +346,18 @@ async def post_audit(request: web.Request) -> web.Response:
     return json_response({"state": watch.monitor.state.name.lower()})
 
 
+@ROUTES.get("/v1/reference")
+async def get_reference(request: web.Request) -> web.Response:
+    """Return the curve of the reference judge by the training's step; with ``?before=STEP`` the
+    last point before that step alone."""
+    curve = request.app[SERVICE].rewarder.watch.monitor.curve
+    points: list[ReferencePoint | None] = [*curve.points()]
+    if (before := request.query.get("before")) is not None:
+        points = [curve.before(_step(int(before) if before.isdecimal() else before))]
+    shown_points = [asdict(point) for point in points if point is not None]
+    return json_response({"judge": curve.name or None, "points": shown_points})
+
+
 @ROUTES.get("/metrics")
 async def metrics(request: web.Request) -> web.Response:
     """Write the counts in Prometheus' text format."""
@@ -360,6 +382,7 @@ async def card(request: web.Request) -> web.Response:
             "neutral_value": request.app[SERVICE].neutral_value,
             "notes": list(function.notes),
             "watch": {"state": monitor.state.name.lower(), "reason": monitor.reason},
+            "reference": monitor.curve.name or None,
         }
     )
 

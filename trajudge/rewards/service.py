@@ -276,10 +276,14 @@ class RewardService:
         return self.rewarder.function.neutral_value if given is None else given
 
     async def rewards(
-        self, wanted: Sequence[Trajectory | str], deadline: float | None = None
+        self,
+        wanted: Sequence[Trajectory | str],
+        deadline: float | None = None,
+        step: int | None = None,
     ) -> list[Reward]:
-        """Return the rewards of trajectories and ids, in order, each within ``deadline`` seconds
-        and the server's own. Raises TooBusy at once if they are too many."""
+        """Return the rewards of trajectories and ids of the training's ``step``, in order, each
+        within ``deadline`` seconds and the server's own. Raises TooBusy at once if they are too
+        many."""
         if self.at_work + len(wanted) > self.config.queue:
             raise TooBusy
         limits = [limit for limit in (deadline, self.config.reward.deadline) if limit is not None]
@@ -287,7 +291,7 @@ class RewardService:
         rest = [one for one, reward in zip(wanted, known, strict=True) if reward is None]
         self.at_work += len(rest)
         try:
-            asked = (self._reward(one, min(limits, default=None)) for one in rest)
+            asked = (self._reward(one, min(limits, default=None), step) for one in rest)
             judged = iter(await asyncio.gather(*asked) if rest else ())
         finally:
             self.at_work -= len(rest)
@@ -308,10 +312,12 @@ class RewardService:
             return None
         return self.given.get(wanted)
 
-    async def _reward(self, wanted: Trajectory | str, limit: float | None) -> Reward:
+    async def _reward(
+        self, wanted: Trajectory | str, limit: float | None, step: int | None
+    ) -> Reward:
         started = time.monotonic()
         if isinstance(wanted, Trajectory):
-            return await self.rewarder.reward(wanted, deadline=limit)
+            return await self.rewarder.reward(wanted, deadline=limit, step=step)
         patience = self.config.patience if limit is None else min(limit, self.config.patience)
         found = await self.recorded.find(wanted, patience)
         waited = time.monotonic() - started
@@ -320,7 +326,7 @@ class RewardService:
             never = "no trajectory was pushed under this id"
             return self.rewarder.function.abstention(key, "unknown", never, waited)
         rest = None if limit is None else max(0.0, limit - waited)
-        reward = await self.rewarder.reward(found, deadline=rest, name=wanted)
+        reward = await self.rewarder.reward(found, deadline=rest, name=wanted, step=step)
         reward = reward.model_copy(update={"seconds": reward.seconds + waited})
         if self.recorded.is_kept(wanted, found):  # not pushed again meanwhile, and whole
             self.given.add(wanted, reward)

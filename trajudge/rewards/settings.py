@@ -97,7 +97,11 @@ class WatchConfig(Settings):
     Two signs stop nothing, but have ten times as many rewards audited. With ``probes`` half of the
     canaries that the judge rejected are asked doctored as well, and accepted in at most ``fooled``.
     The form of accepted runs is held to that of the first ``baseline`` of them; while it stays, a
-    sign of a change comes once in ``run_length`` accepted runs or more, in the mean."""
+    sign of a change comes once in ``run_length`` accepted runs or more, in the mean.
+
+    ``reference`` is a judge (JUDGE[:MODEL], in its default form) that is asked too about
+    ``reference_share`` of the rewards, drawn by ``seed``, within the budget: the curve of both by
+    the training's step is reported, and stops nothing."""
 
     canaries: Annotated[
         str | None,
@@ -114,6 +118,13 @@ class WatchConfig(Settings):
     fooled: Share = 0.1
     baseline: int = Field(default=200, ge=20)
     run_length: int = Field(default=100_000, ge=100)
+    reference: Annotated[
+        str | None,
+        Option("a judge that is asked too about a share of the rewards", "JUDGE[:MODEL]"),
+    ] = None
+    reference_share: Annotated[
+        float, Field(gt=0, le=1), Option("of the rewards, for --reference", "SHARE")
+    ] = 0.05
     alpha: Share = 0.01
     keep_going: Annotated[bool, Option("report what would stop the rewards")] = False
     journal: Path | None = None

@@ -2,7 +2,8 @@
 
 ``TRAINERS`` is the table: what each trainer calls, and what it gets where the judge has no value.
 Those that run in the trainer's processes ask the server of ``trajudge serve`` for the trajectory
-that was pushed under the id in the row's ``trajectory_id``; TRL's ask a ``Rewarder`` in process.
+that was pushed under the id in the row's ``trajectory_id``; TRL's push it themselves, or ask a
+``Rewarder`` in process.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import Future
 from functools import cache
 from importlib import import_module
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from threading import Thread
+from typing import Any, Literal, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
+from trajudge.judges.model import Status
 from trajudge.rewards.client import (
     DEADLINE,
     AskedReward,
@@ -23,10 +28,8 @@ from trajudge.rewards.client import (
     RewardUnavailable,
 )
 from trajudge.rewards.reward import Abstained, Reward, neutral_values, why_abstained
+from trajudge.rewards.watch import ReferencePoint
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-
-if TYPE_CHECKING:
-    from trajudge.rewards.rewarder import Rewarder
 
 
 class Trainer(NamedTuple):
@@ -42,8 +45,8 @@ class Trainer(NamedTuple):
 TRAINERS = (
     Trainer(
         "TRL",
-        ("trajudge_reward", "combine", "JudgedEnvironment"),
-        "`reward_funcs=`, `environment_factory=`",
+        ("trajudge_reward", "JudgedEnvironment", "combine", "stop_on_drift"),
+        "`reward_funcs=`, `environment_factory=`, `callbacks=`",
         "None: left out of the mean of its group, at the advantage 0",
     ),
     Trainer(
@@ -475,6 +478,22 @@ def _reward_manager() -> type:
 # second function the default aggregation sums a None as 0, so that an abstention counts as a
 # failure: use ``combine``.
 
+
+class RewardSource(Protocol):
+    """Gives trajectories their rewards: a ``RewardClient``, or of a training of one process a
+    ``Rewarder``."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the watch stopped the rewards."""
+
+    async def reward(self, trajectory: Trajectory, *, step: int | None = None) -> Reward:
+        """Judge a trajectory of the training's ``step``."""
+
+    async def reference(self, before: int) -> ReferencePoint | None:
+        """Return what the reference judge said of the last step before this one."""
+
+
 TrajectoryOf = Callable[[Mapping[str, Any]], Trajectory | None]
 """Finds a row's trajectory, from its ``prompt``, its ``completion`` and the data set's columns;
 None or KeyError: it was not recorded."""
@@ -484,14 +503,18 @@ _OURS = ("trainer_state", "log_extra", "log_metric")  # what TRL gives a functio
 
 
 def trajudge_reward(
-    rewarder: Rewarder, trajectory_of: TrajectoryOf
+    source: RewardSource, trajectory_of: TrajectoryOf | None = None
 ) -> Callable[..., Awaitable[list[float | None]]]:
-    """Make the reward function of ``GRPOTrainer(reward_funcs=...)``.
+    """Make the reward function of ``GRPOTrainer(reward_funcs=...)``; all rows are judged at once.
 
-    A completion without a trajectory has no reward. A keyword that is no column (a value for each
-    completion) is left out of the rows, with a note, once. Where TRL offers it, the mean
-    probability and cost and the share of abstentions are logged beside the reward, and why each
-    abstained.
+    Without ``trajectory_of`` the rows are runs of ``JudgedEnvironment``; one of another environment
+    has no reward. A completion without a trajectory has none either. A keyword that is no column (a
+    value for each completion) is left out of the rows, with a note, once.
+
+    Where TRL offers it, ``trajudge/...`` is logged by step: the shares of abstentions and of
+    unparsable replies, the mean probability, cost in US dollars and seconds of a reward, and what
+    the reference judge said of the step before; and with ``log_completions`` each row's columns.
+    Raises ValueError where there are neither environments nor ``trajectory_of``.
     """
 
     noted: set[str] = set()
@@ -499,19 +522,70 @@ def trajudge_reward(
     async def trajudge(
         prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
     ) -> list[float | None]:
+        if trajectory_of is None and columns.get("environments") is None:
+            raise ValueError(
+                "trajudge_reward has no environments to judge: give the trainer "
+                "environment_factory=, or trajudge_reward a function that finds the trajectories"
+            )
+        if (state := columns.get("trainer_state")) is not None:
+            _STATES[source] = state
         by_row = _columns(columns, len(completions), noted)
-        found = [
-            _found(trajectory_of, {"prompt": prompt, "completion": completion, **row})
+        asked = [
+            _asked_of(source, trajectory_of, {"prompt": prompt, "completion": completion, **row})
             for prompt, completion, row in zip(
                 prompts, completions, _rows(by_row, len(completions)), strict=True
             )
         ]
-        rewards = iter(await rewarder.group([one for one in found if one is not None]))
-        rows = [None if one is None else next(rewards) for one in found]
-        _log(rows, columns.get("log_metric"), columns.get("log_extra"))
+        waiting = (asyncio.wrap_future(one) for one in asked if one is not None)
+        rewards = iter(await asyncio.gather(*waiting))
+        rows = [None if one is None else next(rewards) for one in asked]
+        if (metric := columns.get("log_metric")) is not None:
+            point = None if state is None else await _reference(source, state.global_step)
+            _log_metrics(rows, point, metric)
+        if (extra := columns.get("log_extra")) is not None:
+            _log_columns(rows, extra)
         return [None if row is None else row.value for row in rows]
 
     return trajudge
+
+
+def _asked_of(
+    source: RewardSource, trajectory_of: TrajectoryOf | None, row: Mapping[str, Any]
+) -> Future[Reward] | None:
+    """Return a row's reward, which is asked for; None: it has no trajectory."""
+    if trajectory_of is None:
+        environment = row["environments"]
+        is_judged = isinstance(environment, JudgedEnvironment)
+        return environment._ended(_last_message(row["completion"])) if is_judged else None
+    try:
+        found = trajectory_of(row)
+    except KeyError:
+        return None
+    return None if found is None else _ask_in_background(source, found)
+
+
+_STATES: WeakKeyDictionary[RewardSource, Any] = WeakKeyDictionary()
+"""The trainer's state of those that asked for rewards: its step is that of what is asked next."""
+
+
+@cache
+def _judging_loop() -> asyncio.AbstractEventLoop:
+    """Start the event loop that asks for TRL's rewards: a tool that ends an episode is called
+    outside of every loop, and connections belong to one."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name="trajudge rewards", daemon=True).start()
+    return loop
+
+
+def _ask_in_background(source: RewardSource, run: Trajectory) -> Future[Reward]:
+    state = _STATES.get(source)
+    asked = source.reward(run, step=None if state is None else int(state.global_step))
+    return asyncio.run_coroutine_threadsafe(asked, _judging_loop())
+
+
+async def _reference(source: RewardSource, before: int) -> ReferencePoint | None:
+    asked = asyncio.run_coroutine_threadsafe(source.reference(before), _judging_loop())
+    return await asyncio.wrap_future(asked)
 
 
 def _columns(given: Mapping[str, Any], count: int, noted: set[str]) -> Mapping[str, Any]:
@@ -571,50 +645,66 @@ def combine(
     return combined
 
 
-def _found(trajectory_of: TrajectoryOf, row: Mapping[str, Any]) -> Trajectory | None:
-    try:
-        return trajectory_of(row)
-    except KeyError:
-        return None
-
-
-def _log(
+def _log_metrics(
     rows: Sequence[Reward | None],
-    metric: Callable[[str, float], Any] | None,
-    extra: Callable[[str, list[Any]], Any] | None,
+    point: ReferencePoint | None,
+    metric: Callable[[str, float], Any],
 ) -> None:
-    if metric is not None and rows:
-        for name, value in _means(rows).items():
-            metric(f"trajudge/{name}", value)
-    if extra is not None:
-        extra("trajudge_abstained", ["lost" if row is None else row.abstained for row in rows])
-        extra("trajudge_detail", ["" if row is None else row.detail for row in rows])
+    """Log each row's values: TRL averages them over all rows of all ranks."""
+    for row in rows:
+        metric("trajudge/abstained", float(row is None or row.value is None))
+        metric("trajudge/unparsable", float(row is not None and row.status is Status.UNPARSABLE))
+        if row is not None:
+            metric("trajudge/seconds", row.seconds)
+        for name in ("probability", "cost"):
+            if row is not None and (value := getattr(row, name)) is not None:
+                metric(f"trajudge/{name}", value)
+    if point is not None:
+        for name, value in point.means().items():
+            metric(f"trajudge/reference/{name}", value)
 
 
-def _means(rows: Sequence[Reward | None]) -> Mapping[str, float]:
-    columns = {
-        "abstained": [float(row is None or row.value is None) for row in rows],
-        "probability": [row.probability for row in rows if row and row.probability is not None],
-        "cost": [row.cost for row in rows if row and row.cost is not None],
-    }
-    return {name: sum(values) / len(values) for name, values in columns.items() if values}
+def _log_columns(rows: Sequence[Reward | None], extra: Callable[[str, list[Any]], Any]) -> None:
+    """Log what each row came to."""
+    extra("trajudge_abstained", ["lost" if row is None else row.abstained for row in rows])
+    for name in ("detail", "status", "verdict", "probability", "cost", "seconds"):
+        extra(f"trajudge_{name}", [None if row is None else getattr(row, name) for row in rows])
 
 
-def stop_on_drift(rewarder: Rewarder) -> Any:
-    """Make a callback of TRL's trainers that ends the training once the watch stops the rewards."""
+def stop_on_drift(source: RewardSource) -> Any:
+    """Make a callback of TRL's trainers that ends the training, with a checkpoint, once the watch
+    stops the rewards of any rank: all of them end after the same step."""
     from transformers import TrainerCallback  # noqa: PLC0415 - the trainer's own
 
     class StopOnDrift(TrainerCallback):  # type: ignore[misc]
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-            control.should_training_stop |= rewarder.watch.monitor.stopped
+            if _is_true_of_a_rank(source.stopped, args.device):
+                control.should_training_stop = control.should_save = True
             return control
 
     return StopOnDrift()
 
 
+def _is_true_of_a_rank(value: bool, device: Any) -> bool:
+    import torch  # noqa: PLC0415 - the trainer's own
+
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return value
+    flag = torch.tensor(float(value), device=device)
+    torch.distributed.all_reduce(flag, op=torch.distributed.ReduceOp.MAX)
+    return bool(flag.item())
+
+
+def _last_message(completion: Any) -> str | None:
+    """Return the text that a conversation ends with; None where it ends otherwise."""
+    last = completion[-1] if isinstance(completion, list) and completion else {}
+    text = last.get("content") if last.get("role") == "assistant" else None
+    return text if isinstance(text, str) and text and not last.get("tool_calls") else None
+
+
 class JudgedEnvironment:
-    """An environment of TRL's ``environment_factory``: records its run, and awaits its reward from
-    the judge; None where the judge abstains.
+    """An environment of TRL's ``environment_factory`` that records its run, for
+    ``trajudge_reward(source)``.
 
         class Shop(JudgedEnvironment):
             def reset(self, goal: str, task: str, **_: Any) -> str:
@@ -626,27 +716,34 @@ class JudgedEnvironment:
                 self._act(f"click({element!r})")
                 return self._see(self.page())
 
-    TRL makes a tool of every public method, so those that record are private.
+        reward = trajudge_reward(source)
+        GRPOTrainer(..., reward_funcs=reward, environment_factory=lambda: Shop(source))
+
+    The judge is asked once the run ends: at its answer, else when the trainer asks for rewards;
+    then the policy's last message is the answer. TRL makes a tool of every public method, so those
+    that record are private. There is no ``get_reward``: TRL awaits those one after the other.
     """
 
-    def __init__(self, rewarder: Rewarder) -> None:
-        self._rewarder = rewarder
+    def __init__(self, source: RewardSource) -> None:
+        self._source = source
         self._run: Trajectory | None = None
+        self._asked: Future[Reward] | None = None
 
     def _begin(self, goal: str, key: TrajectoryKey) -> None:
         """Begin a run anew."""
         self._run = Trajectory(key=key, raw_task_id=key.task_id, goal=goal)
+        self._asked = None
 
     def _see(self, observation: Observation) -> str:
         """Take down the page that the policy sees next; return its accessibility tree."""
-        run = self._begun()
+        run = self._going_on()
         step = Step(index=len(run.steps), observation=observation)
         self._run = run.model_copy(update={"steps": (*run.steps, step)})
         return observation.axtree or ""
 
     def _act(self, action: str, reasoning: str | None = None) -> None:
         """Take down what the policy does on the page that it saw last."""
-        run = self._begun()
+        run = self._going_on()
         if not run.steps:
             raise RuntimeError("nothing was seen yet: call _see() first")
         told = {"action": action, "reasoning": reasoning}
@@ -654,12 +751,24 @@ class JudgedEnvironment:
         self._run = run.model_copy(update={"steps": steps})
 
     def _answer(self, text: str) -> None:
-        """Take down the policy's last message."""
-        self._run = self._begun().model_copy(update={"answer": text, "terminated": True})
+        """Take down the policy's last message, which ends the run: the judge is asked."""
+        self._going_on()
+        self._ended(text)
 
-    async def get_reward(self) -> float | None:
-        """Judge the run."""
-        return (await self._rewarder.reward(self._begun())).value
+    def _ended(self, answer: str | None = None) -> Future[Reward]:
+        """Ask for the reward of the run, once; ``answer`` is the policy's last message."""
+        run = self._begun()
+        if self._asked is None:
+            if answer is not None:
+                run = run.model_copy(update={"answer": answer, "terminated": True})
+            self._run = run
+            self._asked = _ask_in_background(self._source, run)
+        return self._asked
+
+    def _going_on(self) -> Trajectory:
+        if self._asked is not None:
+            raise RuntimeError("the run is over")
+        return self._begun()
 
     def _begun(self) -> Trajectory:
         if self._run is None:
