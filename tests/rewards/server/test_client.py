@@ -17,6 +17,7 @@ from tests.llm_server import LlmServer
 from tests.ports import free_port
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import Server, serving
+from tests.waiting import wait_until
 from trajudge.rewards import RewardClient
 from trajudge.rewards.client import RewardUnavailable
 from trajudge.rewards.reward import Reward
@@ -24,6 +25,7 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Trajectory
 
 TOKEN = "a-token-of-this-test"
+HEAD = f"Bearer {TOKEN}"
 Served = tuple[LlmServer, Server]
 
 
@@ -65,8 +67,7 @@ def client_of(served: Served, token: str | None = TOKEN) -> RewardClient:
 
 def has(served: Served, content: bytes) -> bool:
     path = f"/v1/images/{sha256(content).hexdigest()}"
-    head = {"Authorization": f"Bearer {TOKEN}"}
-    return served[1].ask(path, method="HEAD", **head).status == 204
+    return served[1].ask(path, method="HEAD", Authorization=HEAD).status == 204
 
 
 def test_the_judge_sees_the_pictures_of_a_file_and_of_memory(
@@ -108,6 +109,21 @@ def test_a_picture_that_is_none_fails_its_judge_and_no_training(
     assert (reward.value, reward.abstained) == (None, "failed")
 
 
+def test_an_id_that_is_pushed_later_is_asked_for_until_then(served: Served) -> None:
+    client, shots = client_of(served), [ImageRef(data=picture("gray"))] * 2
+
+    def was_unknown() -> bool:
+        return 'abstained="unknown"' in served[1].ask("/metrics", Authorization=HEAD).content
+
+    async def push_once_asked() -> Reward:
+        asking = asyncio.create_task(client.ask("later"))
+        await asyncio.to_thread(wait_until, was_unknown, every=0.1)
+        await client.push(with_pictures(6, *shots), "later")
+        return (await asking).reward
+
+    assert asyncio.run(push_once_asked()).value is not None
+
+
 def test_a_busy_server_is_asked_again_until_it_answers(served: Served) -> None:
     shots = [ImageRef(data=picture("white"))] * 2
     client = client_of(served)
@@ -121,7 +137,7 @@ def test_a_busy_server_is_asked_again_until_it_answers(served: Served) -> None:
     rewards = asyncio.run(all_at_once())
     assert [reward.key.task_id for reward in rewards] == [f"t{n}" for n in range(10, 15)]
     assert all(reward.value is not None for reward in rewards)
-    refused = served[1].ask("/metrics", Authorization=f"Bearer {TOKEN}").content
+    refused = served[1].ask("/metrics", Authorization=HEAD).content
     assert "trajudge_requests_refused_total 0" not in refused, "the queue holds one"
 
 
@@ -168,6 +184,6 @@ def test_a_line_of_ours_is_what_the_server_takes(served: Served, tmp_path: Path)
     file = store.write(tmp_path, [run])
     assert file.read_bytes() == run.to_json() + b"\n"
     body = {"id": "by hand", "trajectory": json.loads(run.to_json())}
-    pushed = served[1].ask("/v1/trajectories", body, Authorization=f"Bearer {TOKEN}")
+    pushed = served[1].ask("/v1/trajectories", body, Authorization=HEAD)
     missing = [] if has(served, shot) else [sha256(shot).hexdigest()]
     assert (pushed.status, pushed.content) == (201, {"missing_images": missing})

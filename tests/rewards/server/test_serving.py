@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from io import BytesIO
@@ -63,18 +62,6 @@ def test_a_pushed_trajectory_is_asked_for_by_its_id(heuristic: Server) -> None:
     assert known["value"] is not None
     assert (unknown["value"], unknown["abstained"]) == (None, "unknown")
     assert "no trajectory was pushed under this id" in unknown["detail"]
-
-
-def test_an_id_that_is_pushed_while_one_waits(heuristic: Server) -> None:
-    def push() -> None:
-        time.sleep(0.3)
-        heuristic.ask("/v1/trajectories", {"id": "soon", "trajectory": record_of(trajectory(2))})
-
-    late = threading.Thread(target=push)
-    late.start()
-    answer = heuristic.ask("/v1/rewards", {"items": [{"id": "soon"}]})
-    late.join()
-    assert answer.content["rewards"][0]["value"] is not None
 
 
 def picture() -> tuple[bytes, str]:
