@@ -18,11 +18,10 @@ import pytest
 
 from tests import http_thread
 from tests.llm_server import LlmServer
-from tests.rewards.calibrated import calibrated_words
-from tests.rewards.cases import trajectory
+from tests.rewards.cases import calibrated_words, trajectory
 from tests.rewards.server.conftest import record_of, serving
 from trajudge.rewards import trainers
-from trajudge.rewards.client import URL
+from trajudge.rewards.client import URL, RewardClient
 from trajudge.rewards.reward import Abstained
 
 BASE_RATE = 0.3
@@ -211,7 +210,7 @@ def gateway(status: int, body: bytes, retry_after: str) -> Iterator[tuple[str, l
 )
 def test_a_gateway_whose_server_is_away_is_an_abstention(status: int, body: bytes) -> None:
     with gateway(status, body, "Fri, 27 Nov 2026 19:00:00 GMT") as (address, _):
-        asked = asyncio.run(trainers.ask_reward("r0", url=address, deadline=0.5))
+        asked = RewardClient(address, deadline=0.5).ask_sync("r0")
     assert (asked.reward.value, asked.neutral_value) == (None, None)
     assert asked.reward.detail == f"{address}: it answered with status {status}"
 
@@ -231,14 +230,14 @@ def test_what_a_gateway_answers_is_no_reward(status: int, body: bytes, told: str
         gateway(status, body, date) as (address, _),
         pytest.raises(trainers.RewardUnavailable) as raised,
     ):
-        asyncio.run(trainers.ask_reward("r0", url=address, deadline=0.5))
+        RewardClient(address, deadline=0.5).ask_sync("r0")
     assert str(raised.value) == f"{address}: {told}"
 
 
 @pytest.mark.parametrize("told", ["0", "inf", "nan", "-1", "soon"])
 def test_a_gateway_that_names_no_pause_is_asked_again_after_a_second(told: str) -> None:
     with gateway(503, b"null", told) as (address, asked):
-        asyncio.run(trainers.ask_reward("r0", url=address, deadline=2.5))
+        RewardClient(address, deadline=2.5).ask_sync("r0")
         assert 2 <= len(asked) <= 3
 
 

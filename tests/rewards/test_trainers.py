@@ -16,8 +16,7 @@ import pytest
 
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
-from tests.rewards.calibrated import calibrated_words
-from tests.rewards.cases import trajectory
+from tests.rewards.cases import calibrated_words, trajectory
 from tests.rewards.server.conftest import record_of, serving
 from trajudge.rewards.trainers import RewardUnavailable, verl_score
 

@@ -14,7 +14,7 @@ import aiohttp
 import orjson
 
 from trajudge.judges.adapters.errors import retry_after
-from trajudge.rewards.reward import Reward
+from trajudge.rewards.reward import Reward, neutral_values
 from trajudge.rewards.watch import ReferencePoint
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey
 from trajudge.util.errors import ImageUnreadable
@@ -46,6 +46,11 @@ class AskedReward(NamedTuple):
 
     reward: Reward
     neutral_value: float | None
+
+    def number(self) -> float:
+        """Return the value, or what stands for it. Raises Abstained where nothing does."""
+        (value,) = neutral_values([self.reward], base_rate=self.neutral_value)
+        return value
 
 
 class RewardGroup(NamedTuple):

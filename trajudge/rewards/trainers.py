@@ -108,32 +108,15 @@ def pushed_name(row: str, *places: Mapping[str, Any]) -> str:
     )
 
 
-async def ask_reward(
-    name: str,
-    *,
-    url: str | None = None,
-    deadline: float = DEADLINE,
-    group: RewardGroup | None = None,
-) -> AskedReward:
-    """Ask the server of ``url`` (None: the environment's) as ``RewardClient.ask`` does. Raises
-    RewardUnavailable."""
-    return await RewardClient(url, deadline=deadline).ask(name, group=group)
+async def _ask(name: str, deadline: float = DEADLINE) -> AskedReward:
+    return await RewardClient(deadline=deadline).ask(name)
 
 
-async def _value_or_raise(name: str, deadline: float) -> tuple[float, Reward]:
-    """Ask for a reward that has a value. Raises Abstained where the judge has none."""
-    reward = (await ask_reward(name, deadline=deadline)).reward
+def _value(reward: Reward) -> float:
+    """Return a reward's value. Raises Abstained where the judge has none."""
     if reward.value is None:
-        raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
-    return reward.value, reward
-
-
-async def _number(name: str, deadline: float) -> tuple[float, Reward]:
-    """Ask for a reward; an abstention is the neutral value. Raises Abstained where
-    there is none."""
-    asked = await ask_reward(name, deadline=deadline)
-    (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
-    return value, asked.reward
+        raise Abstained(why_abstained(reward))
+    return reward.value
 
 
 # OpenRLHF makes a tensor of every reward and has no mask: an abstention is the neutral value, and
@@ -159,8 +142,7 @@ async def openrlhf_step(
     """
     client = client or RewardClient()
     asked = await client.ask(await client.push(trajectory))
-    (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
-    return _openrlhf(value, "", asked.reward)
+    return _openrlhf(asked.number(), "", asked.reward)
 
 
 def openrlhf_going_on(feedback: str) -> dict[str, Any]:
@@ -205,7 +187,7 @@ async def slime_group_reward(args: Any, samples: Sequence[Any], **_: Any) -> lis
     a server or an id.
     """
     names = [pushed_name("a sample's metadata", one.metadata) for one in samples]
-    asked = await asyncio.gather(*map(ask_reward, names))
+    asked = await asyncio.gather(*map(_ask, names))
     for sample, one in zip(samples, asked, strict=True):
         if one.reward.value is None:
             sample.remove_sample = True
@@ -238,7 +220,7 @@ def areal_reward(
 
     Raises Abstained where there is no neutral value, RewardUnavailable without a server.
     """
-    return asyncio.run(_number(trajectory_id, DEADLINE))[0]
+    return asyncio.run(_ask(trajectory_id)).number()
 
 
 def skyrl_step(
@@ -251,7 +233,8 @@ def skyrl_step(
     abstention is the neutral value, and ``metadata`` says so. Raises Abstained where
     there is none, RewardUnavailable without a server.
     """
-    value, reward = asyncio.run(_number(trajectory_id, deadline))
+    asked = asyncio.run(_ask(trajectory_id, deadline))
+    value, reward = asked.number(), asked.reward
     probability = -1.0 if reward.probability is None else reward.probability
     return {
         "observations": list(observations),
@@ -274,8 +257,8 @@ async def verifiers_reward(trace: Any, *, deadline: float = DEADLINE) -> float:
     An exception leaves the trace out of the training, which is what an abstention means. Raises
     Abstained where the judge has no value, RewardUnavailable without a server or an id.
     """
-    value, _ = await _value_or_raise(pushed_name("a trace's info", trace.info), deadline)
-    return value
+    asked = await _ask(pushed_name("a trace's info", trace.info), deadline)
+    return _value(asked.reward)
 
 
 async def art_group(group: Any, *, deadline: float = DEADLINE) -> Any | None:
@@ -286,7 +269,7 @@ async def art_group(group: Any, *, deadline: float = DEADLINE) -> Any | None:
     a server or an id.
     """
     names = [pushed_name("a trajectory's metadata", one.metadata) for one in group.trajectories]
-    asked = await asyncio.gather(*(ask_reward(name, deadline=deadline) for name in names))
+    asked = await asyncio.gather(*(_ask(name, deadline) for name in names))
     kept = []
     for trajectory, one in zip(group.trajectories, asked, strict=True):
         if one.reward.value is not None:
@@ -324,7 +307,8 @@ class RllmEvaluator:
         row = task if isinstance(task, Mapping) else getattr(task, "metadata", {})
         name = pushed_name("an episode and a task", episode.artifacts, episode.metadata, row)
         # rLLM calls it in a thread: there is no loop to wait in.
-        value, reward = asyncio.run(_value_or_raise(name, self.deadline))
+        reward = asyncio.run(_ask(name, self.deadline)).reward
+        value = _value(reward)
         make = self._output or _eval_output()
         told = {"probability": reward.probability, "judge": reward.judge, "version": reward.version}
         return make(reward=value, is_correct=reward.verdict is True, metadata=told)
@@ -388,15 +372,13 @@ async def verl_score(
             "in its extra_fields"
         )
     group = RewardGroup(str(in_group), int(size)) if in_group is not None and size else None
-    asked = await ask_reward(str(name), url=url, deadline=deadline, group=group)
+    asked = await RewardClient(url, deadline=deadline).ask(str(name), group=group)
     return _verl_scores(asked, on_abstain)
 
 
 def _verl_scores(asked: AskedReward, on_abstain: Literal["neutral", "raise"]) -> dict[str, float]:
     reward = asked.reward
-    if reward.value is None and on_abstain == "raise":
-        raise Abstained(why_abstained(reward))
-    (score,) = neutral_values([reward], base_rate=asked.neutral_value)
+    score = _value(reward) if on_abstain == "raise" else asked.number()
     return {
         "score": score,
         "acc": score if reward.value is None else float(reward.verdict is True),

@@ -20,8 +20,7 @@ from PIL import Image
 from tests.commands import serve as main
 from tests.llm_server import LlmServer
 from tests.ports import free_port
-from tests.rewards.calibrated import calibration_file
-from tests.rewards.cases import trajectory
+from tests.rewards.cases import calibration_file, trajectory
 from tests.rewards.server.conftest import ROOT, Server, record_of, serving
 from trajudge.judges.engine.budget import read_payments
 from trajudge.rewards.reward import Reward
