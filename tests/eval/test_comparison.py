@@ -13,7 +13,7 @@ from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Labels
 from trajudge.eval.scoring.comparison import _ties
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Comparison, MetricDifference, ScoreReport
+from trajudge.eval.scoring.records import Comparison, MetricDifference, Ranking, ScoreReport
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats import comparison
 from trajudge.stats.comparison import TaskRuns, holm, improvement, mcnemar_by_task
@@ -201,6 +201,14 @@ def test_two_tasks_say_nothing_of_the_next_however_clear_they_are() -> None:
     assert p is not None
     assert p < 0.001
     assert next(r for r in sure.rankings if r.metric == "recall").apart == (("a", "b"),)
+
+
+def test_ties_are_written_with_as_many_names_and_half_as_many_groups_as_are_asked_for() -> None:
+    ties = (("a", "b"), ("b", "c", "d"), ("d", "e"))
+    ranking = Ranking(metric="precision", judges=tuple("abcde"), ties=ties, apart=())
+    assert ranking.tied() == "a and b; b, c and d; d and e"
+    assert ranking.tied(4) == "a and b; b, c and d; and 1 more group"
+    assert ranking.tied(1) == ranking.tied(2) == "a and b; and 2 more groups"
 
 
 def test_judges_that_agree_everywhere_are_not_told_apart() -> None:

@@ -13,7 +13,8 @@ from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line, one_screen
 from trajudge.annotations import Label
 from trajudge.eval.cli import main
-from trajudge.eval.process import fault_scores
+from trajudge.eval.process import about_process, fault_scores
+from trajudge.eval.scoring.compute import score
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -54,6 +55,17 @@ def test_faults_are_counted_and_placed_as_by_hand() -> None:
     assert found.type_f1 == pytest.approx(2 * 1 / (5 + 1))
     for name, (low, high) in found.intervals.items():
         assert low <= getattr(found, name) <= high
+
+
+def test_a_report_about_the_process_says_nothing_of_success() -> None:
+    said_both = [said(n, n > 3, judge=judge, process=n > 2) for n in range(8) for judge in "ab"]
+    labels = {key(n): truth(n, n if n < 3 else None) for n in range(8)}
+    report = score(said_both, labels, rewards={})
+    assert {each.label for each in report.scores} == {"success", "process"}
+    found = about_process(report)
+    assert {each.label for each in found.scores} == {"process"}
+    assert {each.label for each in found.comparison.rankings} == {"process"}
+    assert found.success_rates == ()
 
 
 def test_a_judge_that_was_not_asked_has_no_row() -> None:

@@ -51,6 +51,9 @@ def test_the_line_predicts_cost_and_end(clock: Clock) -> None:
     assert "$0.10 of about $0.73, 0.6/s" in line  # 69 are left, 11 cost ten cents
     assert "2 min 5 s left (until " in line
     assert line.endswith(", 37 retries")
+    fields = progress.fields()
+    ahead = datetime.fromisoformat(fields["ends_at"]) - datetime.now(UTC)
+    assert 0 < ahead.total_seconds() <= fields["seconds_left"] == pytest.approx(125, abs=1)
 
 
 def test_failures_of_earlier_sessions_stand() -> None:

@@ -154,8 +154,9 @@ def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_ag
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[:5], True))
     capsys.readouterr()
     assert accept(["--recertify", str(out), "--annotations", spec]) == 1
-    printed = capsys.readouterr().out
-    assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("Undecided")
+    printed = capsys.readouterr().out.replace(str(tmp_path), "DIR")
+    assert one_screen(printed, 100)[0].startswith("Undecided")
+    assert "against it; 20 decides." in on_one_line(printed)
     assert not (out / "decision.json").exists()
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys, True))
     assert accept(["--recertify", str(out), "--annotations", spec]) == 0

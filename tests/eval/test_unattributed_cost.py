@@ -271,7 +271,8 @@ def test_a_batch_whose_lines_cost_more_than_reserved_raises_the_next_reservation
         rounds = server.submissions
     notes = capsys.readouterr().err
     assert rounds > 1
-    assert notes.count("warning: a line of a batch cost ") == 1
+    (times,) = re.findall(r"warning: a line of a batch cost ([\d.]+) times", notes)
+    assert float(times) > 5, "told of the first round, which reserved too little"
     with closing(Ledger(ledger_path(Path("batch.sqlite")))) as ledger:
         first, second, *_ = [ledger.counts(row.id) for row in ledger.batches()]
     dearest = [one["done"].reserved / one["done"].lines for one in (first, second)]
