@@ -227,6 +227,13 @@ def trace(drawn: list[Edit], root: Path) -> None:
             _write(path, "".join(lines))
 
 
+BROKEN = (3, 4)  # what pytest returns after a defect, and where it could not begin
+
+
+class NotBegunError(Exception):
+    """No test was run."""
+
+
 TRACING = """
 import json
 import os
@@ -306,8 +313,13 @@ def outcome(
             failing = _failing(files, root, seconds, tests)
         except subprocess.TimeoutExpired:
             return "no end"
+        except NotBegunError:
+            failing = None
         finally:
             _write(root / edit.path, text)
+        if failing is None:
+            _pytest([*files, "--collect-only"], root, 0, None)  # or nothing begins here at all
+            return "caught"
         if not failing:
             break
         named = {test.partition("::")[0] for test in failing}
@@ -324,7 +336,6 @@ def outcomes(
     drawn: list[Edit], root: Path, workers: int, seconds: float
 ) -> Iterator[tuple[Edit, str]]:
     """Yield every edit with its outcome, those first that the tests of their module notice."""
-    (root / f"{TRACE}.py").write_text(TRACING, encoding="utf-8")
     left = []
     for edit in drawn:
         word = outcome(edit, naming(edit, root), None, root, seconds)
@@ -344,7 +355,7 @@ def outcomes(
 def _failing(
     files: list[str], root: Path, seconds: float | None, tests: list[str] | None
 ) -> list[str]:
-    """Return the first test that fails, if any. Raises subprocess.TimeoutExpired."""
+    """Return the first test that fails, if any. Raises as ``_pytest``."""
     reports = _pytest(files, root, 0, seconds, tests)
     return list(dict.fromkeys(test for test, failed, _ in reports if failed))
 
@@ -366,7 +377,7 @@ def _pytest(
     """Run the files, or ``tests`` of them in this order, without workers up to the first failure.
 
     Returns name, whether it failed, and seconds of every part of a test. Raises
-    subprocess.TimeoutExpired.
+    subprocess.TimeoutExpired, and NotBegunError where pytest cannot be started.
     """
     options = ["-q", "--tb=no", "-m", "not slow", "-p", "no:cacheprovider", "-p", TRACE]
     options += ["-n", str(workers)] if workers else ["-x", "-p", "no:xdist"]
@@ -390,6 +401,8 @@ def _pytest(
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode in BROKEN:
+        raise NotBegunError(f"pytest ended with {process.returncode}: {files}")
     return [tuple(json.loads(line)) for line in notes.read_text("utf-8").splitlines()]
 
 
@@ -402,6 +415,7 @@ def copy(root: Path) -> None:
         shutil.copyfile(ROOT / name, root / name)
     for name in LINKS:
         (root / name).symlink_to(Path("trajudge") / name)
+    (root / f"{TRACE}.py").write_text(TRACING, encoding="utf-8")
 
 
 def main() -> int:
