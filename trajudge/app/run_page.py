@@ -267,6 +267,9 @@ class Spending(NamedTuple):
         return any(each.known for each in self.seconds)
 
 
+_NOTHING = Spending([], [], [], [])
+
+
 def spending_of(run: OpenedRun) -> Spending:
     """Read what a run spent. Raises UserError as its view."""
     view = run.view()
@@ -329,7 +332,8 @@ def overview_route() -> Route:
         state = await in_thread(scores.of, run, workspace.annotations, wait=wait)
         if wants_json(request) and state.value:
             return Response(results_json(state.value.scores), media_type="application/json")
-        spending = await in_thread(spending_of, run)
+        # Until there are figures nothing waits for the judgments, which take as long to read.
+        spending = await in_thread(spending_of, run) if state.value else _NOTHING
         shown = await in_thread(_overview, run, state, spending)
         return page(request, "runs/overview.html", **shown)
 
