@@ -12,8 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.app.browsing import WITH_TARGETS, complaints, launched, unfolded_goal
-from tests.app.labelling.sites import Site, queue_site
-from tests.app.labelling.visits import visited
+from tests.app.labelling.sites import Site, queue_site, visited
 from tests.app.made_runs import Task
 from tests.app.payloads import payloads
 from trajudge.annotations.model import EvidenceMark
