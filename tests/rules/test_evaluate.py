@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,16 @@ def _outcomes(out: Path) -> dict[str, str]:
 
 
 def test_the_summary_counts_pass_fail_and_unknown(folder: Path) -> None:
+    started = time.perf_counter()
     assert _evaluate(folder) == OK
+    elapsed = time.perf_counter() - started
     out = folder / "runs-original"
     assert _outcomes(out) == {"1": "pass", "2": "fail", "3": "unknown", "4": "unknown"}
     summary = json.loads((out / "summary.json").read_text())
     overall = summary["overall"]
     assert (overall["runs"], overall["passed"], overall["unknown"]) == (4, 1, 2)
     assert (summary["mode"], summary["missing"], overall["success"]) == ("original", 1, 0.25)
+    assert 0 <= summary["seconds"] <= elapsed + 0.001  # rounded
     assert summary["sites"]["shopping"]["passed"] == 1
     assert summary["failure_modes"] == {"answer.fuzzy_match": 1, "answer.must_include": 1, "url": 1}
 
@@ -162,7 +166,7 @@ def test_tasks_of_real_are_listed_and_not_evaluated(
     "words file shown",
     """
     evaluate --runs DIR/runs.jsonl        | summary.json  | of 4 runs passed
-    evaluate --runs DIR/runs.jsonl --full | summary.json  | original: 4 runs
+    evaluate --runs DIR/runs.jsonl --full | summary.json  | of 4 runs passed
     lint                                  | lint.json     | 1 of 5 tasks of tasks.json
     mutate                                | mutation.json | tasks.json, original rules
     mutate --full                         | mutation.json | tasks.json, original rules

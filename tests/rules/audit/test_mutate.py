@@ -219,7 +219,8 @@ def test_the_finding_and_the_worst_change_stand_first_and_all_changes_behind_ful
     assert "2 more misjudgments" in capsys.readouterr().out
     assert main([*words, "--full"]) == OK
     shown = capsys.readouterr().out
-    assert shown.startswith("false accepts: ")
+    assert shown.startswith("tasks.json, sound rules: false accepts: ")
+    assert "--full" not in shown
     assert shown.count("\ntask lax: accepted ") == 2
 
 
