@@ -9,7 +9,7 @@ environment with the package, which is made if none is named.
 
 ``--cases N`` compares verdicts instead: pairs of values, runs that have nothing to do with their
 task, and honest runs with one to three changes, all drawn from the seed, are judged by both. What
-differs is reduced and printed; the exit code is 1 if anything does.
+differs is printed; the exit code is 1 if anything does.
 
 ``--tests CHECKOUT`` runs the package's own tests of its evaluation, also those that its authors
 skip, from a checkout of its release: once with its evaluator and once with the release mode in its
@@ -32,8 +32,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.rules.against_package.comparing import SHARES, Comparison, Tally
-from tests.rules.against_package.environment import PACKAGE, PYTHON
-from tests.rules.against_package.peer import PackageProcess
+from tests.rules.against_package.peer import PACKAGE, PYTHON, PackageProcess
 from trajudge.util.errors import UserError
 from trajudge.util.machine import NoEnvironment
 
@@ -304,7 +303,7 @@ def own_tests(python: Path, checkout: Path, shown: int) -> int:
             paths = map(str, (PLUGIN.parent, ROOT))
             variables = {PLUGIN_OPTIONS: options, "PYTHONPATH": os.pathsep.join(paths)}
             before = _cpu()
-            ended = subprocess.run(
+            ended = subprocess.run(  # noqa: PLW1510 - a test may fail
                 [sys.executable, "-m", "pytest", "-q", "-p", PLUGIN.stem, *PYTEST],
                 cwd=checkout,
                 env=os.environ | variables,
@@ -356,7 +355,7 @@ def main() -> int:
     made.add_argument("--runs", type=int, default=400, help="runs for the worker measurement")
     made.add_argument("--cases", type=int, metavar="N", help="compare the verdicts on N cases")
     made.add_argument("--seed", type=int, default=0, help="of the cases")
-    made.add_argument("--show", type=int, default=20, help="cases to reduce and print")
+    made.add_argument("--show", type=int, default=20, help="differences to print")
     made.add_argument("--tests", type=Path, metavar="CHECKOUT", help="run the package's own tests")
     options = made.parse_args()
     try:

@@ -18,7 +18,7 @@ import pytest
 from tests.command_words import instead
 from tests.commands import rules_evaluate as main
 from tests.conftest import missing
-from tests.rules.against_package.environment import PACKAGE
+from tests.rules.against_package.peer import PACKAGE
 from tests.rules.verified.tasks import answer, page, request, task
 from tests.tables import mistakes
 from tests.trajectories.loaders import made
@@ -33,6 +33,7 @@ from trajudge.rules.verified.runs import (
     judge_all,
     number_of,
     premature,
+    read_study,
 )
 from trajudge.rules.verified.tasks import Task, checksum_of, subset_ids, task_record
 from trajudge.trajectories.loaders import open_source
@@ -392,6 +393,13 @@ def test_a_study_of_other_tasks_is_a_mistake(
         _evaluate_study(_verified(tmp_path), tmp_path / "study", tmp_path / "o")[0] == USAGE_ERROR
     )
     assert "none of its 1 runs is of a task of the file" in capsys.readouterr().err
+
+
+def test_reading_a_study_says_how_far_it_is(study: Path) -> None:
+    heard: list[tuple[int, int]] = []
+    read = read_study(study, {"3"}, lambda done, of: heard.append((done, of)))
+    assert heard == [(1, 2), (2, 2)]
+    assert (len(read.runs), read.others) == (2, 1)
 
 
 def test_another_benchmark_s_numbers_are_none_of_webarena_s() -> None:
