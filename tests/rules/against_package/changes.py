@@ -1,4 +1,5 @@
-"""Changes to a run's requests: what browsers, sites and recorders do differently."""
+"""Changes to a run: an agent's answer written another way, and what browsers, sites and recorders
+do differently."""
 
 from __future__ import annotations
 
@@ -12,11 +13,135 @@ from numpy.random import Generator
 
 from tests.rules.against_package.values import slip
 
+AnswerChange = Callable[[Any, Generator], Any]
+
+
+def _dump(answer: Any) -> str:
+    return answer if isinstance(answer, str) else json.dumps(answer)
+
+
+def _open(text: str) -> str:
+    """Return an object's text without its closing brace, ready for one more key."""
+    return text[:-1] + ("," if len(text) > 2 else "")
+
+
+def _with_data(change: Callable[[list[Any], Generator], Any]) -> AnswerChange:
+    """Return a change of the retrieved list; other answers stay as they are."""
+
+    def changed(answer: Any, rng: Generator) -> Any:
+        if not isinstance(answer, dict) or not isinstance(answer.get("retrieved_data"), list):
+            return answer
+        return {**answer, "retrieved_data": change(answer["retrieved_data"], rng)}
+
+    return changed
+
+
+def _with_key(name: str, change: Callable[[str], Any]) -> AnswerChange:
+    def changed(answer: Any, rng: Generator) -> Any:
+        if not isinstance(answer, dict) or not isinstance(answer.get(name), str):
+            return answer
+        return {**answer, name: change(answer[name])}
+
+    return changed
+
+
+def _without(answer: Any, name: str) -> Any:
+    if not isinstance(answer, dict):
+        return answer
+    return {key: value for key, value in answer.items() if key != name}
+
+
+def _legacy(answer: Any, _: Generator) -> Any:
+    if not isinstance(answer, dict) or "task_type" not in answer:
+        return answer
+    return {"performed_operation": answer["task_type"], **_without(answer, "task_type")}
+
+
+def _one_slip(items: list[Any], rng: Generator) -> list[Any]:
+    if not items:
+        return items
+    at = int(rng.integers(len(items)))
+    return [slip(item, rng) if index == at else item for index, item in enumerate(items)]
+
+
+def _objects(change: Callable[[dict[str, Any]], Any]) -> AnswerChange:
+    return _with_data(
+        lambda items, _: [change(item) if isinstance(item, dict) else item for item in items]
+    )
+
+
+def _as_text(item: Any) -> Any:
+    return item if isinstance(item, dict | list) else str(item)
+
+
+ANSWER_CHANGES: dict[str, AnswerChange] = {
+    "as text": lambda answer, _: _dump(answer),
+    "in a fence": lambda answer, _: f"```json\n{_dump(answer)}\n```",
+    "in a bare fence": lambda answer, _: f"Done.\n```\n{_dump(answer)}\n```\nBye.",
+    "in an open fence": lambda answer, _: f"```json\n{_dump(answer)}",
+    "in two fences": lambda answer, _: f"```\n{{}}\n```\n```\n{_dump(answer)}\n```",
+    "after prose": lambda answer, _: f"The answer is {_dump(answer)}",
+    "byte-order mark": lambda answer, _: "\ufeff" + _dump(answer),
+    "half an emoji in JSON": lambda answer, _: _open(_dump(answer)) + '"x":"\\ud83d"}',
+    "NaN in JSON": lambda answer, _: _open(_dump(answer)) + '"x":NaN}',
+    "half an emoji after JSON": lambda answer, _: _dump(answer) + " \ud83d",
+    "cut off": lambda answer, _: _dump(answer)[:-1],
+    "single quotes": lambda answer, _: repr(answer),
+    "JSON in JSON": lambda answer, _: json.dumps(_dump(answer)),
+    "nothing": lambda answer, _: None,
+    "empty text": lambda answer, _: "  ",
+    "a list": lambda answer, _: [answer],
+    "legacy name": _legacy,
+    "no task type": lambda answer, _: _without(answer, "task_type"),
+    "no status": lambda answer, _: _without(answer, "status"),
+    "no data": lambda answer, _: _without(answer, "retrieved_data"),
+    "one more key": lambda answer, _: {**answer, "more": 1} if isinstance(answer, dict) else answer,
+    "status in lower case": _with_key("status", str.lower),
+    "status padded": _with_key("status", lambda text: f" {text} ."),
+    "status dotted": _with_key("status", lambda text: f"'{text}'."),
+    "status hyphenated": _with_key("status", lambda text: text.replace("_", "-")),
+    "status as pattern": _with_key("status", lambda text: "^.*$"),
+    "status empty": _with_key("status", lambda text: ""),
+    "status a number": _with_key("status", lambda text: 1),
+    "task type as pattern": _with_key("task_type", lambda text: "^r.*|m.*|n.*$"),
+    "task type in a list": _with_key("task_type", lambda text: [text]),
+    "data as texts": _with_data(lambda items, _: [_as_text(item) for item in items]),
+    "data reversed": _with_data(lambda items, _: items[::-1]),
+    "data as patterns": _with_data(lambda items, _: ["^.*$" for _ in items]),
+    "data padded": _with_data(
+        lambda items, _: [f" {item} ." if isinstance(item, str) else item for item in items]
+    ),
+    "data nested": _with_data(lambda items, _: [[item, item] for item in items]),
+    "data alone in lists": _with_data(lambda items, _: [[item] for item in items]),
+    "data empty": _with_data(lambda items, _: []),
+    "data null": _with_data(lambda items, _: None),
+    "data unwrapped": _with_data(lambda items, _: items[0] if len(items) == 1 else items),
+    "data of one null": _with_data(lambda items, _: [None, *items[1:]]),
+    "data repeated": _with_data(lambda items, _: items + items[:1]),
+    "data cut": _with_data(lambda items, _: items[:-1]),
+    "data joined": _with_data(lambda items, _: [", ".join(map(str, items))]),
+    "many alternatives": _with_data(
+        lambda items, _: [
+            item if isinstance(item, dict | list) else [item, *map(str, range(150))]
+            for item in items
+        ]
+    ),
+    "objects as text": _objects(json.dumps),
+    "objects as a list": _objects(lambda item: list(item.values())),
+    "keys in upper case": _objects(lambda item: {key.upper(): item[key] for key in item}),
+    "keys reversed": _objects(lambda item: dict(reversed(item.items()))),
+    "one key more": _objects(lambda item: {**item, "more": 1}),
+    "one key fewer": _objects(lambda item: dict(list(item.items())[1:])),
+    "a value slipped": _with_data(_one_slip),
+    "two values slipped": _with_data(lambda items, rng: _one_slip(_one_slip(items, rng), rng)),
+}  # fmt: skip
+
+
 Entry = dict[str, Any]
-Change = Callable[[list[Entry], Generator], list[Entry]]
+RequestChange = Callable[[list[Entry], Generator], list[Entry]]
 
 
-def _each(change: Callable[[Entry, Generator], None]) -> Change:
+def _each(change: Callable[[Entry, Generator], None]) -> RequestChange:
     """Return a change of all entries, or of one of them."""
 
     def changed(entries: list[Entry], rng: Generator) -> list[Entry]:
@@ -36,7 +161,7 @@ def _is_whole(entry: Entry) -> bool:
     return "url" in request and isinstance(request["headers"], list)
 
 
-def _url(change: Callable[[str, str, str], str]) -> Change:
+def _url(change: Callable[[str, str, str], str]) -> RequestChange:
     """Return a change of the address: of its origin, path and query (with the question mark)."""
 
     def changed(entry: Entry, rng: Generator) -> None:
@@ -49,7 +174,7 @@ def _url(change: Callable[[str, str, str], str]) -> Change:
     return _each(changed)
 
 
-def _query(change: Callable[[list[tuple[str, str]]], list[tuple[str, str]]]) -> Change:
+def _query(change: Callable[[list[tuple[str, str]]], list[tuple[str, str]]]) -> RequestChange:
     def changed(start: str, path: str, query: str) -> str:
         pairs = change(parse_qsl(query[1:], keep_blank_values=True))
         return start + path + (f"?{urlencode(pairs)}" if pairs else "")
@@ -57,7 +182,7 @@ def _query(change: Callable[[list[tuple[str, str]]], list[tuple[str, str]]]) -> 
     return _url(changed)
 
 
-def _request(change: Callable[[Entry], None]) -> Change:
+def _request(change: Callable[[Entry], None]) -> RequestChange:
     def changed(entry: Entry, rng: Generator) -> None:
         if _is_whole(entry):
             change(entry["request"])
@@ -65,7 +190,7 @@ def _request(change: Callable[[Entry], None]) -> Change:
     return _each(changed)
 
 
-def _header(name: str, *values: str | None) -> Change:
+def _header(name: str, *values: str | None) -> RequestChange:
     """Return a change of a request's header: all its values; None takes it away."""
 
     def changed(request: Entry) -> None:
@@ -76,7 +201,7 @@ def _header(name: str, *values: str | None) -> Change:
     return _request(changed)
 
 
-def _body(change: Callable[[Entry], None]) -> Change:
+def _body(change: Callable[[Entry], None]) -> RequestChange:
     def changed(request: Entry) -> None:
         if request.get("postData"):
             change(request["postData"])
@@ -88,7 +213,7 @@ def _is_form(body: Entry) -> bool:
     return "form-urlencoded" in body.get("mimeType", "") and bool(body.get("text"))
 
 
-def _form(change: Callable[[list[tuple[str, str]]], list[tuple[str, str]]]) -> Change:
+def _form(change: Callable[[list[tuple[str, str]]], list[tuple[str, str]]]) -> RequestChange:
     def changed(body: Entry) -> None:
         if _is_form(body):
             body["text"] = urlencode(change(parse_qsl(body["text"], keep_blank_values=True)))
@@ -96,7 +221,7 @@ def _form(change: Callable[[list[tuple[str, str]]], list[tuple[str, str]]]) -> C
     return _body(changed)
 
 
-def _status(status: object) -> Change:
+def _status(status: object) -> RequestChange:
     def changed(entry: Entry, rng: Generator) -> None:
         entry.get("response", {})["status"] = status
 
@@ -139,7 +264,7 @@ def _parameter_slipped(entry: Entry, rng: Generator) -> None:
         entry["request"]["url"] = f"{base}?{urlencode(pairs)}"
 
 
-def _content(text: Callable[[str], str]) -> Change:
+def _content(text: Callable[[str], str]) -> RequestChange:
     def changed(entry: Entry, rng: Generator) -> None:
         content = entry.get("response", {}).get("content") or {}
         if content.get("text"):
@@ -148,7 +273,7 @@ def _content(text: Callable[[str], str]) -> Change:
     return _each(changed)
 
 
-def _cookies(change: Callable[[list[Entry]], list[Entry]]) -> Change:
+def _cookies(change: Callable[[list[Entry]], list[Entry]]) -> RequestChange:
     def changed(entry: Entry, rng: Generator) -> None:
         response = entry.get("response", {})
         response["cookies"] = change(response.get("cookies") or [])
@@ -156,7 +281,7 @@ def _cookies(change: Callable[[list[Entry]], list[Entry]]) -> Change:
     return _each(changed)
 
 
-def _after(path: str, dest: str, accept: str, status: int = 200) -> Change:
+def _after(path: str, dest: str, accept: str, status: int = 200) -> RequestChange:
     """Return a change that adds a request to the last request's host."""
 
     def changed(entries: list[Entry], rng: Generator) -> list[Entry]:
@@ -215,7 +340,7 @@ def _encoded(path: str) -> str:
     return "".join(f"%{ord(char):02x}" if char in "-_a" else char for char in path)
 
 
-CHANGES: dict[str, Change] = {
+REQUEST_CHANGES: dict[str, RequestChange] = {
     "slash at the end": _url(lambda host, path, query: host + path + "/" + query),
     "no slash at the end": _url(lambda host, path, query: host + path.rstrip("/") + query),
     "doubled slash": _url(lambda host, path, query: host + "/" + path + query),

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.rules.har.recordings import NOTE, PRICES, Requests, record
+from tests.rules.recordings import NOTE, PRICES, Requests, record
 from tests.rules.verified.tasks import mutation
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.evaluator import VerifiedEvaluator

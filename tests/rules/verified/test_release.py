@@ -1,14 +1,27 @@
-"""Runs on which the release mode and the package once disagreed, with the package's verdicts.
-
-``tests/rules/verified/test_against_package.py`` holds the verdicts to the package itself.
-"""
+"""The release mode gives the package's verdicts: on runs that once differed, and on drawn ones."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.rules.verified.tasks import SHOP, answer, page, request
+import msgspec
+import pytest
+
+from tests.conftest import missing
+from tests.rules.against_package.changes import ANSWER_CHANGES, REQUEST_CHANGES
+from tests.rules.against_package.comparing import SHARES, Comparison
+from tests.rules.against_package.peer import PACKAGE, PackageProcess
+from tests.rules.verified.tasks import HOSTS, SHOP, answer, page, request
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network import trace_of_list
+from trajudge.rules.verified.release import ERROR
+from trajudge.rules.verified.runs import TaskResult, result_of
+from trajudge.rules.verified.tasks import Task
+from trajudge.util.machine import NoEnvironment
 
 Record = dict[str, Any]
 
@@ -133,3 +146,57 @@ CASES = (
     _text("a status that is no text", "error", json.dumps({**answer(["tea"]), "status": 1})),
     _text("a number for an answer", "failure", "7"),
 )  # fmt: skip
+
+
+EVALUATOR = VerifiedEvaluator(mode=Mode.RELEASE, hosts=HOSTS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_the_verdict_is_the_package_s(case: ReleaseCase) -> None:
+    task = msgspec.convert(case.task, Task)
+    verdict = EVALUATOR.evaluate(task, case.answer, trace_of_list(case.entries))
+    ended = any(assertion.name == ERROR for assertion in verdict.assertions)
+    passed = verdict.outcome is Outcome.PASS
+    assert ("success" if passed else "error" if ended else "failure") == case.verdict
+    # What stands in a verdict, an agent's half characters included, can be written to a file.
+    result = result_of(task, verdict, None, 0.0)
+    stored = msgspec.msgpack.decode(msgspec.msgpack.encode(result), type=TaskResult)
+    assert stored.outcome is verdict.outcome
+
+
+FRESH = 5_000
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    """An interpreter that has the package: a given one, or an environment made for it."""
+    try:
+        return PACKAGE.python()
+    except NoEnvironment as error:
+        missing("package", str(error))
+        raise AssertionError("unreachable") from error
+
+
+@pytest.mark.slow
+def test_the_release_mode_gives_the_package_s_verdicts(python: Path) -> None:
+    with PackageProcess(python) as process:
+        tally = Comparison(process, seed=0, most_shown=5).run(FRESH)
+    assert not tally.disagreements, "\n\n".join(map(str, tally.disagreements))
+    assert sum(tally.cases.values()) == FRESH
+    for label in SHARES:
+        verdicts = {verdict for where, verdict in tally.verdicts if where == label}
+        assert len(verdicts) >= 3, f"{label}: the cases are all alike"
+
+
+def test_there_are_many_realistic_changes() -> None:
+    assert len(REQUEST_CHANGES) >= 25
+    assert len(ANSWER_CHANGES) >= 25
+
+
+def test_the_verdicts_of_the_known_cases_are_the_package_s(python: Path) -> None:
+    hosts = {name: list(urls) for name, urls in HOSTS.items()}
+    cases = [{**case._asdict(), "hosts": hosts} for case in CASES]
+    with PackageProcess(python) as process:
+        replies, _ = process.judge(cases, lambda: None)
+    verdicts = {case.name: reply["verdict"] for case, reply in zip(CASES, replies, strict=True)}
+    assert verdicts == {case.name: case.verdict for case in CASES}

@@ -1,18 +1,65 @@
-"""DIFFERENCES.md is true of runs: each of its examples is judged otherwise by the two modes."""
+"""DIFFERENCES.md is true: its examples are judged otherwise by the two modes."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from pydantic import JsonValue
 
 from tests.rules.files import DIFFERENCES
-from trajudge.rules.values import Mode
+from trajudge.rules.values import KINDS, Mode, equal
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network import DEFAULT_PORTS, named, trace_of_list
 from trajudge.rules.verified.tasks import Task
+
+TABLE = DIFFERENCES.partition("\n## Values\n")[2].partition("\n## ")[0].strip().splitlines()[2:]
+
+
+class Difference(NamedTuple):
+    """One row: a specification's value, an agent's, and each mode's verdict."""
+
+    kind: str
+    expected: JsonValue
+    actual: JsonValue
+    release: bool
+    sound: bool
+
+
+def _row(line: str) -> Difference:
+    kind, *cells, why = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+    assert why.endswith(".")
+    expected, actual = (json.loads(cell.strip("`").replace("\\|", "|")) for cell in cells[:2])
+    verdicts = [{"equal": True, "different": False}[cell] for cell in cells[2:]]
+    return Difference(kind, expected, actual, *verdicts)
+
+
+VALUES = [_row(line) for line in TABLE]
+
+
+@pytest.mark.parametrize("example", VALUES, ids=lambda example: example.kind)
+def test_the_modes_differ_as_written(example: Difference) -> None:
+    kind, expected, actual, release, sound = example
+    assert bool(equal(kind, expected, actual, mode=Mode.SOUND).equal) is sound
+    assert bool(equal(kind, expected, actual, mode=Mode.RELEASE).equal) is release
+    assert sound is not release
+
+
+def test_every_kind_has_an_example() -> None:
+    assert {example.kind for example in VALUES} == set(KINDS) - {"integer"}
+    assert len(VALUES) == 64
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_pattern_fits_no_address_with_a_query(mode: Mode) -> None:
+    pattern = "^http://a.test/.*$"
+    assert equal("url", pattern, "http://a.test/1", mode=mode).equal
+    assert equal("url", pattern, "http://a.test/1?b=2", mode=mode).equal is False
+
 
 _SHOP = "http://shop.example:7770"
 
