@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import orjson
-from pydantic import ValidationError
 from pydantic_core import to_json
 
 from trajudge.annotations.agentrewardbench import family_of
@@ -28,10 +27,10 @@ from trajudge.stats.comparison import exchange_test, holm
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_utf8, save_bytes
+from trajudge.util.files import save_bytes
+from trajudge.util.jsonl import read_records
 from trajudge.util.tables import all_folded
 from trajudge.util.terminal import count_of
-from trajudge.util.validation import first_error
 
 
 class Canary(Record):
@@ -74,25 +73,16 @@ def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
 
 def read_canaries(file: Path) -> Canaries:
     """Read the file, by judge and run. Raises UserError naming the line."""
-    found: dict[str, dict[TrajectoryKey, Canary]] = {}
-    try:
-        lines = read_utf8(file).splitlines()
-    except OSError as error:
-        raise UserError(
-            f"--drift {file}: cannot be read ({error.strerror}): name another file"
-        ) from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            one = Canary.model_validate_json(line)
-        except ValidationError as error:
-            raise UserError(
-                f"--drift {file}: line {number} is damaged ({first_error(error, 'the line')}): "
-                "restore the file from a copy, or remove it, so that it is written anew"
-            ) from error
-        found.setdefault(one.judge, {})[one.key] = one
-    if not found:
+    anew = "restore the file from a copy, or remove it, so that it is written anew"
+    lines = read_records(
+        file, Canary.model_validate_json, missing="name another file with --drift", damaged=anew
+    )
+    canaries: dict[str, dict[TrajectoryKey, Canary]] = {}
+    for _, one in lines:
+        canaries.setdefault(one.judge, {})[one.key] = one
+    if not canaries:
         raise UserError(f"--drift {file}: is empty: remove it, so that it is written anew")
-    return found
+    return canaries
 
 
 # Asked again: two draws of every prompt, once a day.

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
 from pydantic_core import to_json
 
 from trajudge.annotations import store as annotation_store
@@ -42,10 +41,10 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import REPEAT, Record, Trajectory, TrajectoryKey
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_regular, read_utf8, replacing, write_bytes
+from trajudge.util.files import read_regular, replacing, write_bytes
+from trajudge.util.jsonl import read_records
 from trajudge.util.tables import print_tables
 from trajudge.util.terminal import one_line
-from trajudge.util.validation import first_error
 
 VARIANTS = "variants.jsonl"
 ANNOTATOR = "perturbed"
@@ -216,23 +215,13 @@ def _label(key: TrajectoryKey, truth: Mapping[LabelQuestion, bool | None]) -> La
 
 def read_variants(attacked: Path) -> list[VariantLine]:
     """Read ``variants.jsonl`` of a folder of changed runs. Raises UserError."""
-    file = attacked / VARIANTS
-    try:
-        lines = read_utf8(file).splitlines()
-    except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror}): --attacked is what  trajudge data "
-            "perturb  wrote"
-        ) from error
-    variants = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            variants.append(VariantLine.model_validate_json(line))
-        except ValidationError as error:
-            raise UserError(f"{file}, line {number}: {first_error(error, 'the line')}") from error
+    written = "--attacked is what  trajudge data perturb  wrote"
+    variants = read_records(
+        attacked / VARIANTS, VariantLine.model_validate_json, missing=written, damaged=written
+    )
     return [
         one
-        for one in variants
+        for _, one in variants
         if getattr(known_perturbation(one.perturbation), "asking", None) is None
     ]
 

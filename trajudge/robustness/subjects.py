@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from trajudge.annotations import LabelsBy
 from trajudge.annotations.model import Label, primary_labels
@@ -20,15 +20,17 @@ from trajudge.robustness.model import AnswerOutcome, Facts, GoalOutcome, Sibling
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
-from trajudge.util.files import UnsafeFile, read_regular, utf8
-from trajudge.util.validation import first_error
+from trajudge.util.jsonl import read_records
 
 FACTS = "facts.jsonl"
 # Goals of other cases with their checker's verdict on each run's state: `trajudge env verify`.
 GOALS = "goals.jsonl"
 # What ends the agent's name in the key of a run that was recorded once more.
 MARK = "~"
-_MAX_BYTES = 2**30
+
+
+class _KeyedLine(BaseModel):
+    key: TrajectoryKey
 
 
 def known_facts(
@@ -108,20 +110,13 @@ def read_by_key(file: Path) -> dict[TrajectoryKey, dict[str, Any]]:
     """Read JSON Lines with a ``key``; none if there is no such file."""
     if not file.is_file():
         return {}
-    try:
-        lines = utf8(read_regular(file, _MAX_BYTES), file).splitlines()
-    except (OSError, UnsafeFile) as error:
-        raise UserError(f"{file}: {error}; give the folder of a recording") from error
-    read = {}
-    for number, line in enumerate(lines, start=1):
-        try:
-            entry = orjson.loads(line)
-            read[TrajectoryKey.model_validate(entry["key"])] = entry
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-            raise UserError(f"{file}, line {number}: is no line of facts: {error}") from error
-        except ValidationError as error:
-            raise UserError(f"{file}, line {number}: {first_error(error, 'the key')}") from error
-    return read
+    fix = "give the folder of a recording"
+    return dict(line for _, line in read_records(file, _keyed, missing=fix, damaged=fix))
+
+
+def _keyed(line: bytes) -> tuple[TrajectoryKey, dict[str, Any]]:
+    entry = orjson.loads(line)
+    return _KeyedLine.model_validate(entry).key, entry
 
 
 class Subjects(NamedTuple):
