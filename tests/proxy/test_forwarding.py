@@ -14,7 +14,9 @@ import httpx
 import pytest
 
 from tests.proxy.client import client, load
-from tests.proxy.site import Site, events_of, page_headers, proxied
+from tests.proxy.site import Site, events_of, open_site, page_headers, proxied
+from tests.proxy.tls import own_certificate
+from trajudge.proxy.commands import open_sites
 from trajudge.proxy.process import VARIABLE
 from trajudge.util.errors import UserError
 
@@ -49,6 +51,52 @@ async def test_requests_reach_the_origin_whole(site: Site) -> None:
     assert first["headers"]["host"] == f"shop.localhost:{site.port}"
     assert (second["method"], second["body"]) == ("PUT", "a=1&b=2")
     assert third["body"] == "z"
+
+
+LONG = 5 * 2**20  # bytes: more than the records keep
+KEPT = 2**20
+
+
+@pytest.mark.parametrize("stated", [True, False], ids=["length", "chunks"])
+async def test_a_long_body_passes_while_it_comes(site: Site, tmp_path: Path, stated: bool) -> None:
+    """The second half is sent once the origin has the request: a proxy that waits for the whole
+    would wait for ever."""
+    loop = asyncio.get_running_loop()
+    site.asked.clear()
+
+    async def halves() -> Any:
+        yield b"a" * (LONG // 2)
+        assert await loop.run_in_executor(None, site.asked.wait, 20)
+        yield b"b" * (LONG // 2)
+
+    length = {"Content-Length": str(LONG)} if stated else {}
+    async with proxied(out=tmp_path) as proxy, client(proxy) as http:
+        answer = await http.post(site.origin + "/plain", headers=length, content=halves())
+    assert answer.status_code == 200
+    ((_, _, headers, body),) = site.seen
+    assert body == b"a" * (LONG // 2) + b"b" * (LONG // 2)
+    assert headers.get("content-length") == (str(LONG) if stated else None)
+    (entry,) = json.loads((tmp_path / "traces/task.har").read_text())["log"]["entries"]
+    assert entry["request"]["bodySize"] == LONG
+    assert entry["request"]["postData"]["text"] == "a" * KEPT
+
+
+async def test_a_long_body_meets_the_faults_of_its_page(site: Site, tmp_path: Path) -> None:
+    busy = {"kind": "status", "status": 503, "policy": "at(1)"}
+    late = {"id": "late", "kind": "status", "status": 504, "stage": "after", "policy": "at(2)"}
+    form, sent = page_headers(), b"x" * LONG
+    async with proxied(busy, late, out=tmp_path) as proxy, client(proxy) as http:
+        refused = await http.post("http://other.example.com/", content=sent)
+        answers = [
+            await http.post(site.origin + "/plain", headers=form, content=sent) for _ in range(3)
+        ]
+    assert [one.status_code for one in (refused, *answers)] == [403, 503, 504, 200]
+    assert [len(body) for _, _, _, body in site.seen] == [LONG, LONG]
+    (end,) = events_of(tmp_path, "task_end")
+    assert [one["fired"] for one in end["exposure"]] == [[1], [2]]
+    assert (end["page_loads"], end["requests"], end["refused"]) == (3, 3, 1)
+    entries = json.loads((tmp_path / "traces/task.har").read_text())["log"]["entries"]
+    assert [one["request"]["bodySize"] for one in entries] == [LONG] * 3
 
 
 async def test_hop_by_hop_fields_end_at_the_proxy(site: Site) -> None:
@@ -152,6 +200,44 @@ async def test_a_task_that_mitmproxy_cannot_begin_any_more_is_refused(tmp_path: 
     assert statuses[-1] == 503
     ended = "mitmproxy ended by itself: the run's figures end there"
     assert answer.json() == {"error": ended}
+
+
+async def test_a_damaged_record_costs_the_figures_of_its_task_alone(
+    site: Site, tmp_path: Path
+) -> None:
+    """It was told as an end of mitmproxy."""
+    out = tmp_path / "run"
+    sentence = f"{out / 'events.jsonl'}: a record is damaged"
+    with pytest.raises(UserError, match=sentence):
+        async with proxied(out=out) as proxy, client(proxy) as http, httpx.AsyncClient() as direct:
+            ended = []
+            for name in ("one", "two"):
+                await direct.post(f"{proxy.control_url}/task", json={"id": name})
+                await load(http, site.origin + "/b")
+                if name == "one":
+                    with (out / "events.jsonl").open("ab") as file:
+                        file.write(b'{"type": "pa\n')
+                ended.append(await direct.post(f"{proxy.control_url}/end"))
+    assert [one.status_code for one in ended] == [503, 200]
+    assert ended[0].json()["error"].startswith(sentence)
+    assert (ended[1].json()["task"], ended[1].json()["page_loads"]) == ("two", 1)
+
+
+async def test_only_servers_on_loopback_may_sign_their_own_certificates(tmp_path: Path) -> None:
+    """Side by side, so that what holds for one connection holds for no other."""
+    with open_site(own_certificate()) as near, open_site(own_certificate(), "127.0.0.2") as far:
+        here = f"near.localhost={near.address}"
+        there = f"far.localhost=https://127.0.0.2:{far.port}"
+        async with (
+            proxied(out=tmp_path, sites=open_sites((here, there))) as proxy,
+            client(proxy) as http,
+        ):
+            names = ["near", "far"] * 8
+            answers = await asyncio.gather(
+                *(http.get(f"http://{name}.localhost/plain?{n}") for n, name in enumerate(names))
+            )
+    assert [one.status_code for one in answers] == [200, 502] * 8
+    assert (len(near.seen), far.seen) == (8, [])
 
 
 async def test_a_signature_tells_where_a_task_begins(site: Site, tmp_path: Path) -> None:

@@ -160,15 +160,21 @@ async def test_a_stream_that_ends_early_states_no_output(tmp_path: Path) -> None
     assert call["error"]
 
 
-@pytest.mark.parametrize("fault", ["429", "500"])
-async def test_failures_reach_the_sdk_as_they_are(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize(("fault", "size"), [("429", 1), ("500", 3 * 2**20)])
+async def test_failures_reach_the_sdk_as_they_are(tmp_path: Path, fault: str, size: int) -> None:
+    """What was asked of which model is read of a call with pictures too, which passes in pieces."""
     import openai
 
+    asked: Any = [{"role": "user", "content": "y" * size}]
     with LlmServer(script=always(fault)) as server:
         async with proxied(out=tmp_path, **apis(server.url)) as proxy:
             with pytest.raises(openai.APIStatusError) as raised:
-                await gpt(proxy).chat.completions.create(model="gpt-4o", messages=ASKED)
+                await gpt(proxy).chat.completions.create(
+                    model="gpt-4o", messages=asked, stream=True
+                )
+        assert server.seen[0].payload["messages"] == asked
     (call,) = events_of(tmp_path, "model")
+    assert (call["model"], call["stream"]) == ("gpt-4o", True)
     assert call["status"] == raised.value.status_code == int(fault)
     assert (call["usage"], call["error"]) == (None, f"status {fault}")
 

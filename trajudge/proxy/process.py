@@ -148,13 +148,15 @@ def find_mitmdump(named: Path | None = None) -> Path:
 class RunningProxy:
     """mitmproxy while it runs. Made by ``running``.
 
-    ``summaries`` are the figures of the tasks that ended; ``certificate`` is of the authority that
+    ``summaries`` are the figures of the tasks that ended, ``failures`` why others have none;
+    ``certificate`` is of the authority that
     signs those which agents see.
     """
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
         self.summaries: list[dict[str, Any]] = []
+        self.failures: list[Exception] = []
         self.port = self.door = self.control_port = 0
         self.certificate = cache_folder() / "mitmproxy-authority" / "mitmproxy-ca-cert.pem"
         self._offsets = dict.fromkeys(("events.jsonl", "requests.jsonl"), 0)
@@ -211,18 +213,22 @@ class RunningProxy:
     # Orders to the addon, and what it sends.
 
     async def order(self, do: str, **fields: Any) -> dict[str, Any]:
-        """Give the addon an order and return its answer. Raises UserError where mitmproxy ended."""
+        """Give the addon an order and return its answer. Raises UserError where mitmproxy ended, or
+        where the figures of a task cannot be worked out."""
         async with self._asking:
             if self._writer is None or self._closed.is_set():
                 raise UserError(_ENDED)
+            failures = len(self.failures)
             self._writer.write(json.dumps({"do": do, **fields}).encode() + b"\n")
             answer = await self._answers.get()
+            if len(self.failures) > failures:
+                raise self.failures[-1]
             if not answer:  # the link closed meanwhile
                 raise UserError(_ENDED)
             return answer
 
     async def listen(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Take the addon's connection."""
+        """Take the addon's connection until it closes."""
         try:
             first = json.loads(await reader.readline())
             if self._writer is not None or first.get("token") != self.settings.token:
@@ -230,12 +236,8 @@ class RunningProxy:
             self._writer = writer
             self._linked.set()
             while line := await reader.readline():
-                message = json.loads(line)
-                if "ended" in message:
-                    self._end_task(message["ended"])
-                else:
-                    self._answers.put_nowait(message["answer"])
-        except (OSError, ValueError):
+                self._take(json.loads(line))
+        except (OSError, ValueError):  # the link broke
             pass
         finally:
             if self._writer is writer:
@@ -243,16 +245,35 @@ class RunningProxy:
                 self._answers.put_nowait({})  # whoever waits for an answer gets none
             writer.close()
 
+    def _take(self, message: Mapping[str, Any]) -> None:
+        """Take an answer, or the end of a task. One whose figures cannot be worked out ends no
+        other."""
+        if "ended" not in message:
+            self._answers.put_nowait(message["answer"])
+            return
+        try:
+            self._end_task(message["ended"])
+        except Exception as error:
+            self.failures.append(error)
+
     def _read_records(self) -> None:
-        """Take in what the addon wrote since the last time; a line that it is writing waits."""
+        """Take in what the addon wrote since the last time; a line that it is writing waits. Raises
+        UserError for one that is damaged, and goes on behind it the next time."""
         for name in self._offsets:
-            with open_regular(self.settings.out / name) as file:
+            path = self.settings.out / name
+            with open_regular(path) as file:
                 file.seek(self._offsets[name])
                 for line in file:
                     if not line.endswith(b"\n"):
                         break
-                    self._offsets[name] += len(line)
-                    record = json.loads(line)
+                    at, self._offsets[name] = self._offsets[name], self._offsets[name] + len(line)
+                    try:
+                        record = json.loads(line)
+                    except ValueError as error:
+                        raise UserError(
+                            f"{path}: a record is damaged ({error}, at byte {at}): its task has no "
+                            "figures: run the task again in another folder"
+                        ) from None
                     if "number" in record:
                         kinds = self._records.setdefault(record["number"], {})
                         kinds.setdefault(name, []).append(record)
@@ -352,7 +373,8 @@ def _may_be_count(value: object) -> bool:
 @asynccontextmanager
 async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
     """Run a proxy while the block does. Raises UserError for a missing mitmproxy, for a port or
-    folder that is not free, and at the end where mitmproxy ended before."""
+    folder that is not free, and at the end where mitmproxy ended before or a task has no
+    figures."""
     mitmdump = settings.mitmdump or find_mitmdump()
     if (settings.out / "events.jsonl").exists():
         raise UserError(f"--out {settings.out} holds a run already: name another folder")
@@ -383,6 +405,8 @@ async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
         tasks = len(proxy.summaries)
         proxy.write({"type": "end", "t": round(time.time(), 6), "tasks": tasks})
         (settings.out / "requests.jsonl").unlink(missing_ok=True)  # the traces hold it
+        if proxy.failures:
+            raise proxy.failures[0]
         if not alive:
             raise UserError(f"mitmproxy ended by itself{_last_line(log)}: the figures end there")
 
