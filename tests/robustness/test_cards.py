@@ -170,6 +170,19 @@ def test_cases_are_of_every_kind_and_no_more_than_ten() -> None:
     assert len({one.source for one in found}) == CASES
 
 
+def test_a_verdict_that_does_not_follow_the_truth_is_a_case_both_ways() -> None:
+    """It was right before: of a failure that became a success, or the other way."""
+    mended = pairs("mended", [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 1, 0)], None, Relation.TRUE)
+    broken = pairs("broken", [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 0, 1)], None, Relation.FALSE)
+    open_ = pairs("open", [(1, 1, 1)] * 4, None, Relation.DROPS)
+    found = instructive_cases([mended, broken, open_], {}, ())
+    assert [(one.perturbation, one.source.task_id) for one in found] == [
+        ("broken", "2"),
+        ("mended", "0"),
+    ]
+    assert {one.kind for one in found} == {"not followed"}
+
+
 def test_a_judge_made_stricter_lies_on_its_own_curve() -> None:
     """At every score of a success, and in expectation where some of the accepted are left out
     at random; who tells successes apart better lies above."""
