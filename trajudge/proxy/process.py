@@ -47,6 +47,8 @@ VARIABLE = "TRAJUDGE_MITMDUMP"
 HOST = "127.0.0.1"
 CONTROL = "/__ctl/"
 _START_PATIENCE, _END_PATIENCE = 60.0, 5.0  # seconds
+_STARTS = 3  # a port that was free may be taken before mitmproxy listens on it
+_TAKEN = "address already in use"
 _LONGEST_LINE = 64 * 2**20  # bytes
 _ENDED = "mitmproxy ended by itself: the run's figures end there"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -379,7 +381,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
     if (settings.out / "events.jsonl").exists():
         raise UserError(f"--out {settings.out} holds a run already: name another folder")
     proxy = RunningProxy(settings)
-    proxy.port, proxy.door = _free_ports(settings.port)
+    _free_ports(settings.port)  # one that is not free is refused before there is a folder
     make_folder(settings.out, "--out")
     make_folder(settings.out / "traces", "--out")
     proxy.certificate.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -393,13 +395,14 @@ async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
     with TemporaryDirectory(prefix="trajudge-proxy-") as folder, TemporaryFile() as log:
         file = Path(folder) / "settings.json"
         file.write_text(json.dumps(settings.of_addon(link.sockets[0].getsockname()[1])))
-        process = await _start(proxy, mitmdump, file, log)
         try:
-            await _linked(proxy, process, log)
-            yield proxy
+            process = await _started(proxy, mitmdump, file, log)
+            try:
+                yield proxy
+            finally:
+                alive = process.returncode is None and not proxy._closed.is_set()
+                await _end(proxy, process)
         finally:
-            alive = process.returncode is None and not proxy._closed.is_set()
-            await _end(proxy, process)
             link.close()
             await runner.cleanup()
         tasks = len(proxy.summaries)
@@ -444,14 +447,24 @@ async def _start(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) 
     )
 
 
-async def _linked(proxy: RunningProxy, process: Process, log: Any) -> None:
-    """Wait until the addon gives word. Raises UserError."""
-    waits = [asyncio.create_task(proxy._linked.wait()), asyncio.create_task(process.wait())]
-    await asyncio.wait(waits, timeout=_START_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
-    if not proxy._linked.is_set():
-        raise UserError(f"mitmproxy did not start{_last_line(log)}: try  mitmdump --version")
+async def _started(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) -> Process:
+    """Start mitmproxy and wait until the addon is linked. Raises UserError."""
+    for left in reversed(range(_STARTS)):
+        proxy.port, proxy.door = _free_ports(proxy.settings.port)
+        process = await _start(proxy, mitmdump, settings, log)
+        waits = [asyncio.create_task(proxy._linked.wait()), asyncio.create_task(process.wait())]
+        await asyncio.wait(waits, timeout=_START_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        if proxy._linked.is_set():
+            return process
+        await _end(proxy, process)
+        reason = _last_line(log)
+        if not left or _TAKEN not in reason:
+            break
+        for name in proxy._offsets:
+            (proxy.settings.out / name).unlink(missing_ok=True)
+    raise UserError(f"mitmproxy did not start{reason}: try  mitmdump --version")
 
 
 async def _end(proxy: RunningProxy, process: Process) -> None:
@@ -472,7 +485,7 @@ def _last_line(log: Any) -> str:
     """Return the last that mitmproxy wrote, in brackets; "" if it wrote nothing."""
     log.seek(0)
     lines = log.read().decode("utf-8", "replace").strip().splitlines()
-    return f" ({lines[-1].strip()[:200]})" if lines else ""
+    return f" ({lines[-1].strip()[:300]})" if lines else ""
 
 
 def key_hash(certificate: Path) -> str:
