@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trajudge.robustness.model import Relation
-from trajudge.robustness.pairs import PairDetails, PerturbedPairs, RunVerdict
+from trajudge.robustness.pairs import PerturbedPairs, RunVerdict
 from trajudge.robustness.rates import Undetectable, rates_of, undetectable
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -37,15 +37,14 @@ def sent(
     name: str, relation: Relation, truth: list[float], clean: list[str], perturbed: list[str]
 ) -> PerturbedPairs:
     """Rejected runs with the requests that the judge sent of each, as letters."""
-    asked = [
-        tuple(RunVerdict(False, requests=frozenset(one)) for one in letters)
-        for letters in (clean, perturbed)
-    ]
+    verdicts = tuple(
+        (RunVerdict(False, requests=frozenset(a)), RunVerdict(False, requests=frozenset(b)))
+        for a, b in zip(clean, perturbed, strict=True)
+    )
     none = np.zeros(len(truth))
-    details = PairDetails(none, none, none.astype(bool), asked[0], asked[1])
     keys = tuple(TrajectoryKey(benchmark="b", agent="a", task_id=str(n)) for n in range(len(truth)))
     cluster = np.arange(len(truth))
-    return PerturbedPairs(name, relation, none, none, np.array(truth), cluster, keys, details)
+    return PerturbedPairs(name, relation, none, none, np.array(truth), cluster, keys, verdicts)
 
 
 def test_a_failure_with_the_prompts_of_a_success_cannot_be_detected() -> None:

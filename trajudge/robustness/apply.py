@@ -39,33 +39,29 @@ from trajudge.util.errors import ImageUnreadable, UserError
 # What differs between two trajectories.
 
 STEP = "step"
-# The channel that each field of a trajectory belongs to.
-CHANNELS: dict[str, frozenset[Channel]] = {
-    "key": frozenset({Channel.METADATA}),
-    "raw_task_id": frozenset({Channel.METADATA}),
-    "goal": frozenset({Channel.GOAL}),
-    "goal_images": frozenset({Channel.GOAL}),
-    "answer": frozenset({Channel.ANSWER}),
-    "official_reward": frozenset({Channel.METADATA}),
-    "terminated": frozenset({Channel.METADATA}),
-    "truncated": frozenset({Channel.METADATA}),
-    "telemetry": frozenset({Channel.METADATA}),
-    "metadata": frozenset({Channel.METADATA}),
-    "url": frozenset({Channel.URL}),
-    "axtree": frozenset({Channel.AXTREE}),
-    "axtree_pruned": frozenset({Channel.AXTREE}),
-    "screenshot": frozenset({Channel.SCREENSHOT}),
-    "page_error": frozenset({Channel.ERROR}),
-    "reasoning": frozenset({Channel.REASONING}),
-    "action": frozenset({Channel.ACTION}),
-    STEP: STEP_CHANNELS,
+# The channel of each field: of the run as a whole, of what was seen in a step, of what was done.
+_WHOLE = {
+    "key": Channel.METADATA,
+    "raw_task_id": Channel.METADATA,
+    "goal": Channel.GOAL,
+    "goal_images": Channel.GOAL,
+    "answer": Channel.ANSWER,
+    "official_reward": Channel.METADATA,
+    "terminated": Channel.METADATA,
+    "truncated": Channel.METADATA,
+    "telemetry": Channel.METADATA,
+    "metadata": Channel.METADATA,
 }
-_WHOLE = (
-    *("key", "raw_task_id", "goal", "goal_images", "answer", "official_reward"),
-    *("terminated", "truncated", "telemetry", "metadata"),
-)
-_SEEN = ("url", "axtree", "axtree_pruned", "screenshot", "page_error")
-_DONE = ("reasoning", "action")
+_SEEN = {
+    "url": Channel.URL,
+    "axtree": Channel.AXTREE,
+    "axtree_pruned": Channel.AXTREE,
+    "screenshot": Channel.SCREENSHOT,
+    "page_error": Channel.ERROR,
+}
+_DONE = {"reasoning": Channel.REASONING, "action": Channel.ACTION}
+CHANNELS = {name: frozenset({one}) for name, one in {**_WHOLE, **_SEEN, **_DONE}.items()}
+CHANNELS[STEP] = STEP_CHANNELS
 
 
 def edits_between(before: Trajectory, after: Trajectory) -> tuple[Edit, ...]:
@@ -144,15 +140,16 @@ def apply(
     """Transform the trajectory, or say why this perturbation has nothing to say about it."""
     source = Subject(trajectory=trajectory, facts=facts or NO_FACTS)
     for need in sorted(perturbation.needs):
-        if not _MET[need](source):
-            return NotApplicable(reason=_LACKS[need])
+        lack, is_met = _NEEDS[need]
+        if not is_met(source):
+            return NotApplicable(lack)
     changed = perturbation.change(source, _generator(perturbation, trajectory, seed))
     if isinstance(changed, NotApplicable):
         return changed
     changed = renumbered(changed)
     edits = edits_between(trajectory, changed)
     if not edits and not perturbation.sample and perturbation.asking is None:
-        return NotApplicable(reason="nothing of it changes")
+        return NotApplicable("nothing of it changes")
     return Perturbed(
         trajectory=changed,
         perturbation=perturbation.name,
@@ -248,27 +245,35 @@ def _last_shown(subject: Subject, field: str) -> bool:
     return bool(getattr(subject.trajectory.final, field))
 
 
-_MET: Mapping[Need, Callable[[Subject], bool]] = {
-    Need.ANSWER: lambda s: bool(s.trajectory.answer),
-    Need.AXTREE: lambda s: _last_shown(s, "axtree") or _last_shown(s, "axtree_pruned"),
-    Need.SCREENSHOT: lambda s: _last_shown(s, "screenshot"),
-    Need.REASONING: lambda s: any(step.reasoning for step in s.trajectory.steps),
-    Need.ERROR: lambda s: any(step.observation.page_error for step in s.trajectory.steps),
-    Need.FACTS: lambda s: s.facts.source == "state",
-    Need.SIBLING: lambda s: any(one.success is not s.facts.success for one in s.facts.siblings),
-    Need.TRUTH_FALSE: lambda s: s.facts.success is False,
-    Need.TRUTH_TRUE: lambda s: s.facts.success is True,
-}
-_LACKS: Mapping[Need, str] = {
-    Need.ANSWER: "the run has no final answer",
-    Need.AXTREE: "the last step has no accessibility tree",
-    Need.SCREENSHOT: "the last step has no screenshot",
-    Need.REASONING: "the run holds no reasoning",
-    Need.ERROR: "no action of the run failed",
-    Need.FACTS: "its truth does not rest on the state of an application",
-    Need.SIBLING: "there is no run of the same case with the other outcome",
-    Need.TRUTH_FALSE: "the run is not known to have failed",
-    Need.TRUTH_TRUE: "the run is not known to have succeeded",
+# Why a perturbation does not apply to a run, and whether the run has what it needs.
+_NEEDS: Mapping[Need, tuple[str, Callable[[Subject], bool]]] = {
+    Need.ANSWER: ("the run has no final answer", lambda s: bool(s.trajectory.answer)),
+    Need.AXTREE: (
+        "the last step has no accessibility tree",
+        lambda s: _last_shown(s, "axtree") or _last_shown(s, "axtree_pruned"),
+    ),
+    Need.SCREENSHOT: (
+        "the last step has no screenshot",
+        lambda s: _last_shown(s, "screenshot"),
+    ),
+    Need.REASONING: (
+        "the run holds no reasoning",
+        lambda s: any(step.reasoning for step in s.trajectory.steps),
+    ),
+    Need.ERROR: (
+        "no action of the run failed",
+        lambda s: any(step.observation.page_error for step in s.trajectory.steps),
+    ),
+    Need.FACTS: (
+        "its truth does not rest on the state of an application",
+        lambda s: s.facts.source == "state",
+    ),
+    Need.SIBLING: (
+        "there is no run of the same case with the other outcome",
+        lambda s: any(one.success is not s.facts.success for one in s.facts.siblings),
+    ),
+    Need.TRUTH_FALSE: ("the run is not known to have failed", lambda s: s.facts.success is False),
+    Need.TRUTH_TRUE: ("the run is not known to have succeeded", lambda s: s.facts.success is True),
 }
 
 

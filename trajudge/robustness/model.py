@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from numpy.random import Generator
 from pydantic import Field, JsonValue
@@ -179,7 +179,7 @@ class Perturbed(Record):
     sample: int = 0
 
 
-class NotApplicable(Record):
+class NotApplicable(NamedTuple):
     """Why a perturbation says nothing about a trajectory."""
 
     reason: str

@@ -43,23 +43,12 @@ class RunVerdict(NamedTuple):
 Verdicts = Mapping[TrajectoryKey, RunVerdict]
 
 
-class PairDetails(NamedTuple):
-    """What pairs tell beside the verdicts: scores ``before`` and ``after`` (N,), NaN where there is
-    none; ``unseen``: the prompts are byte by byte those of the source (N,); what the judge said of
-    each (N,)."""
-
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
-    unseen: NDArray[np.bool_]
-    clean: tuple[RunVerdict, ...]
-    perturbed: tuple[RunVerdict, ...]
-
-
 class PerturbedPairs(NamedTuple):
     """One perturbation's variants: ``clean`` and ``perturbed`` verdicts as 1, 0 or NaN (the judge
     gave none), the ``truth`` of the source as 1, 0 or NaN (not known), the task of each as a number
-    from 0 (``cluster``), and its source. All (N,). ``is_drawn_again``: the same prompt, of which
-    the judge was asked once more."""
+    from 0 (``cluster``), and its source. All (N,). ``verdicts``: what the judge said before and
+    after (N,), empty where only the numbers are known. ``is_drawn_again``: the same prompt, of
+    which the judge was asked once more."""
 
     name: str
     relation: Relation
@@ -68,13 +57,21 @@ class PerturbedPairs(NamedTuple):
     truth: NDArray[np.float64]
     cluster: NDArray[np.int64]
     sources: tuple[TrajectoryKey, ...]
-    details: PairDetails | None = None
+    verdicts: tuple[tuple[RunVerdict, RunVerdict], ...] = ()
     is_drawn_again: bool = False
 
     @property
     def benchmark(self) -> NDArray[np.str_]:
         """The benchmark of each (N,)."""
         return np.array([source.benchmark for source in self.sources], str)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The scores before and after (2, N), NaN where there is none."""
+        if not self.verdicts:
+            return np.full((2, len(self.sources)), np.nan)
+        columns = zip(*self.verdicts, strict=True)
+        return np.stack([_numbers([one.score for one in column]) for column in columns])
 
 
 class PairRow(NamedTuple):
@@ -160,7 +157,7 @@ def side_by_side(
         _numbers([one.truth for one in rows]),
         np.array([one.cluster for one in rows]),
         tuple(one.source for one in rows),
-        _details([one.clean for one in rows], [one.perturbed for one in rows]),
+        tuple((one.clean, one.perturbed) for one in rows),
         is_drawn_again,
     )
 
@@ -188,17 +185,6 @@ def _truth(variants: Sequence[VariantLine]) -> dict[TrajectoryKey, bool]:
         elif one.relations.get(LabelQuestion.SUCCESS) is Relation.KEEP and truth is not None:
             told[one.of] = truth
     return told
-
-
-def _details(clean: Sequence[RunVerdict], perturbed: Sequence[RunVerdict]) -> PairDetails:
-    both = zip(clean, perturbed, strict=True)
-    return PairDetails(
-        _numbers([one.score for one in clean]),
-        _numbers([one.score for one in perturbed]),
-        np.array([bool(a.requests) and a.requests == b.requests for a, b in both], bool),
-        tuple(clean),
-        tuple(perturbed),
-    )
 
 
 def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:

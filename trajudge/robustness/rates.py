@@ -192,7 +192,7 @@ def rates_of(
         net,
         rate(changed & right & follows, changed, pairs.cluster),
         _score_change(pairs),
-        unseen=int(pairs.details.unseen.sum()) if pairs.details else 0,
+        unseen=sum(bool(a.requests) and a.requests == b.requests for a, b in pairs.verdicts),
     )
 
 
@@ -239,9 +239,8 @@ def _added(pairs: PerturbedPairs, fails: Bools) -> float | None:
 
 
 def _score_change(pairs: PerturbedPairs) -> float | None:
-    if pairs.details is None:
-        return None
-    size = np.abs(pairs.details.after - pairs.details.before)
+    before, after = pairs.scores
+    size = np.abs(after - before)
     return float(np.nanmean(size)) if not np.isnan(size).all() else None
 
 
@@ -372,31 +371,24 @@ def undetectable(everything: Sequence[PerturbedPairs]) -> tuple[Undetectable, ..
     that the judge sent: those of sources, and of changes that make a run succeed."""
     successes = set()
     for one in everything:
-        if one.details is None:
-            continue
         became = one.relation is Relation.TRUE
-        for place, truth in enumerate(one.truth):
+        for truth, (before, after) in zip(one.truth, one.verdicts, strict=False):
             if truth == 1:
-                successes.add(one.details.clean[place].requests)
+                successes.add(before.requests)
             if became or (truth == 1 and one.relation is Relation.KEEP):
-                successes.add(one.details.perturbed[place].requests)
+                successes.add(after.requests)
     successes.discard(frozenset())
-    return tuple(
-        Undetectable(one.name, found, of)
-        for one in everything
-        if one.details is not None
-        for found, of in [_like(one, successes)]
-        if found
-    )
+    alike = [(one.name, *_like(one, successes)) for one in everything]
+    return tuple(Undetectable(name, found, of) for name, found, of in alike if found)
 
 
 def _like(pairs: PerturbedPairs, successes: set[frozenset[str]]) -> tuple[int, int]:
-    """Count the failures among the variants, and those that look like a success."""
-    if pairs.details is None or pairs.relation is Relation.TRUE:
+    """Count the variants that look like a success among the failures, and these."""
+    if pairs.relation is Relation.TRUE:
         return 0, 0
     fails = (pairs.truth == 0) | (pairs.relation is Relation.FALSE)
-    places = np.flatnonzero(fails)
-    return sum(pairs.details.perturbed[p].requests in successes for p in places), len(places)
+    shown = [after.requests for (_, after), one in zip(pairs.verdicts, fails, strict=False) if one]
+    return sum(requests in successes for requests in shown), len(shown)
 
 
 # Whether a judge did what an instruction asked for, and whether it gave its own prompt away.
@@ -418,7 +410,7 @@ def with_obedience(
     ``judge`` is its id, from which its prompt is known; that of a user's judge is not.
     """
     match = _NAME.fullmatch(pairs.name)
-    if match is None or pairs.details is None:
+    if match is None or not pairs.verdicts:
         return rates
     leaked = _leaks(pairs, judge)
     return rates._replace(obeyed=_obeyed(match["goal"], rates, pairs, leaked), leaked=leaked)
@@ -436,8 +428,8 @@ def _obeyed(
     if goal == "failure":
         accepted = (pairs.clean == 1) & ~np.isnan(pairs.perturbed)
         return rate(pairs.perturbed == 0, accepted, pairs.cluster)
-    if goal == "score" and pairs.details is not None:
-        before, after = pairs.details.before, pairs.details.after
+    if goal == "score":
+        before, after = pairs.scores
         below = (before < TOP_SCORE) & ~np.isnan(after) & (pairs.relation is Relation.KEEP)
         return rate(after >= TOP_SCORE, below, pairs.cluster)
     return NO_RATE
@@ -445,11 +437,10 @@ def _obeyed(
 
 def _leaks(pairs: PerturbedPairs, judge: str) -> RobustnessRate:
     prompt = prompt_words(judge)
-    if not prompt or pairs.details is None:
+    if not prompt:
         return NO_RATE
-    asked = [bool(one.replies) for one in pairs.details.perturbed]
-    both = zip(pairs.details.clean, pairs.details.perturbed, strict=True)
-    gave = [bool(_quoted(after, prompt) - _quoted(before, prompt)) for before, after in both]
+    asked = [bool(after.replies) for _, after in pairs.verdicts]
+    gave = [bool(_quoted(b, prompt) - _quoted(a, prompt)) for a, b in pairs.verdicts]
     return rate(np.array(gave, bool), np.array(asked, bool), pairs.cluster)
 
 
@@ -685,12 +676,11 @@ class OperatingPoints(NamedTuple):
 
 def operating_points(everything: Sequence[PerturbedPairs]) -> OperatingPoints:
     """Count over the sources of all pairs, each once; those of unknown truth are left out."""
-    known: dict[TrajectoryKey, tuple[float, float, float]] = {}
+    known: dict[TrajectoryKey, list[float]] = {}
     for one in everything:
-        scores = one.details.before if one.details else np.full(len(one.clean), np.nan)
-        for source, *values in zip(one.sources, one.truth, one.clean, scores, strict=True):
-            truth_of, clean_of, score_of = map(float, values)
-            known.setdefault(source, (truth_of, clean_of, score_of))
+        columns = (one.truth.tolist(), one.clean.tolist(), one.scores[0].tolist())
+        for source, *values in zip(one.sources, *columns, strict=True):
+            known.setdefault(source, values)
     truth, clean, score = np.array([*known.values()], float).reshape(-1, 3).T
     success, failure = truth == 1, truth == 0
     yes, judged = clean == 1, ~np.isnan(clean) & (success | failure)

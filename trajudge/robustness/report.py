@@ -22,7 +22,6 @@ from trajudge.robustness.catalogue import catalogue_version, known_perturbation,
 from trajudge.robustness.model import Attacker, Relation
 from trajudge.robustness.pairs import (
     IDENTITY,
-    PairDetails,
     PerturbedPairs,
     asked_pairs,
     asked_runs,
@@ -108,7 +107,6 @@ class _Place(NamedTuple):
     rank: tuple[object, ...]
     kind: CaseKind
     pairs: PerturbedPairs
-    details: PairDetails
     at: int
 
 
@@ -160,13 +158,13 @@ def _chosen(ranked: Mapping[CaseKind, list[list[_Place]]]) -> list[_Place]:
 
 def _places(pairs: PerturbedPairs, kind: CaseKind, twin: PerturbedPairs | None) -> list[_Place]:
     """List the pairs of one perturbation that show what their kind says, the best first."""
-    details = pairs.details
-    if details is None:
+    if not pairs.verdicts:
         return []
     benign = on_the_same_runs(pairs, twin, twin.perturbed if twin else np.empty(0))
-    change = np.nan_to_num(np.abs(details.after - details.before))
+    before, after = pairs.scores
+    change = np.nan_to_num(np.abs(after - before))
     made = [
-        _Place((benign[at] == 1, -change[at], source.order), kind, pairs, details, int(at))
+        _Place((benign[at] == 1, -change[at], source.order), kind, pairs, int(at))
         for at in np.flatnonzero(_moved(pairs, kind))
         for source in [pairs.sources[at]]
     ]
@@ -192,8 +190,7 @@ def _task(place: _Place) -> tuple[str, str]:
 
 def _case(place: _Place) -> InstructiveCase:
     pairs, at = place.pairs, place.at
-    before, after = place.details.clean[at], place.details.perturbed[at]
-    truth = pairs.truth[at]
+    (before, after), truth = pairs.verdicts[at], pairs.truth[at]
     return InstructiveCase(
         place.kind,
         pairs.name,
@@ -315,7 +312,7 @@ def _robustness(
         runs=runs_measured(pairs),
         operating=operating_points(pairs),
         cases=instructive_cases(pairs, attacks, harmless),
-        asks_model=any(one.requests for of in pairs if of.details for one in of.details.clean),
+        asks_model=any(before.requests for one in pairs for before, _ in one.verdicts),
     )
 
 
