@@ -1,8 +1,8 @@
 """Carry out a perturbation, and check what it did.
 
 ``apply`` is pure: the same bytes for the same source, seed and version. What was changed is
-found by comparing field by field (``edits_between``), so that no perturbation can leave anything
-out, and ``problems`` tells whether it did what it declares and nothing else.
+listed by comparing field by field (``edits_between``), so that no perturbation can leave anything
+out, and ``problems`` checks that it did what it declares and nothing else.
 """
 
 from __future__ import annotations
@@ -190,16 +190,16 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
 
 def renumbered(trajectory: Trajectory) -> Trajectory:
     """Count the steps from 0 again, where some were added, removed or moved."""
-    if all(step.index == place for place, step in enumerate(trajectory.steps)):
+    if all(step.index == index for index, step in enumerate(trajectory.steps)):
         return trajectory
     steps = tuple(
         Step(
-            index=place,
+            index=index,
             observation=step.observation,
             reasoning=step.reasoning,
             action=step.action,
         )
-        for place, step in enumerate(trajectory.steps)
+        for index, step in enumerate(trajectory.steps)
     )
     return trajectory.model_copy(update={"steps": steps})
 
@@ -279,7 +279,7 @@ _NEEDS: Mapping[Need, tuple[str, Callable[[Subject], bool]]] = {
 
 # Checking it.
 
-# The ids of elements, in trees and as what an action acts on: a number that tells no answer.
+# The ids of elements, in trees and as what an action acts on: a number that states no answer.
 _IDS = re.compile(r"(?<![^\t\n ])\[\w+\] ")
 _TARGET = re.compile(r"^(?!send_msg_to_user|answer|report_infeasible|goto)\w+\(['\"]\w+['\"]")
 
@@ -317,11 +317,11 @@ def _undeclared(
 def _broken_trees(source: Trajectory, made: Trajectory) -> Iterator[str]:
     """Find what a change broke: trees of the source are as they were."""
     before = {tree for _, tree in _trees(source)}
-    broken = [(place, unparsable(tree)) for place, tree in _trees(made) if tree not in before]
+    broken = [(index, unparsable(tree)) for index, tree in _trees(made) if tree not in before]
     if any(wrong for _, wrong in broken) and not any(map(unparsable, before)):
         yield from (
-            f"step {place}: the tree does not parse at {wrong[0][:60]!r}"
-            for place, wrong in broken
+            f"step {index}: the tree does not parse at {wrong[0][:60]!r}"
+            for index, wrong in broken
             if wrong
         )
 
@@ -379,7 +379,7 @@ def _copies(source: Trajectory, made: Trajectory) -> int:
 
 
 def _written(trajectory: Trajectory) -> list[_Part]:
-    """List the texts of a run, each with what of it tells no answer."""
+    """List the texts of a run, each with the parts that state no answer."""
     texts: list[tuple[str | None, re.Pattern[str] | None]] = [
         (trajectory.goal, None),
         (trajectory.answer, None),

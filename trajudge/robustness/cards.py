@@ -77,7 +77,7 @@ class CardData(NamedTuple):
 
 def card_data(attacked: Path, data: str | None, *, is_source: bool) -> CardData:
     """Describe a folder of changed runs; ``is_source``: they were made of ``data`` (None: the
-    default). Raises UserError for data that cannot be found."""
+    default). Raises UserError for data that do not exist."""
     from_state = (attacked / FACTS).is_file()
     if not is_source:
         return CardData(from_state)
@@ -141,10 +141,10 @@ def badge(judge: JudgeRobustness) -> str:
 def _worst(worst: WorstCase | None) -> str:
     if worst is None or not worst.attacks:
         return "–"
-    found = f"{worst.attacks[0].precision:.2f}"
+    precision = f"{worst.attacks[0].precision:.2f}"
     if worst.low is None or worst.high is None:
-        return found
-    return f"{found} [{worst.low:.2f}, {worst.high:.2f}]"
+        return precision
+    return f"{precision} [{worst.low:.2f}, {worst.high:.2f}]"
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -212,15 +212,15 @@ def _attacked(judge: JudgeRobustness) -> Iterator[str]:
         "row at once. How often they hold in simulations: `python -m benchmarks.robustness`."
     )
     names = {attack.name for worst in judge.worst.values() for attack in worst.attacks}
-    found = [one for one in judge.rates if one.name in names and one.attack_success.trials]
-    found.sort(key=lambda one: (-(one.attack_success.estimate or 0.0), one.name))
-    if found:
+    attacks = [one for one in judge.rates if one.name in names and one.attack_success.trials]
+    attacks.sort(key=lambda one: (-(one.attack_success.estimate or 0.0), one.name))
+    if attacks:
         yield from ("", "Of the failures that it had rejected, the share that it accepts:", "")
         yield "| attack | failures accepted | under the benign twin |"
         yield "|:--|--:|--:|"
-        yield from (_attack(one) for one in found[:_SHOWN])
-    if len(found) > _SHOWN:
-        yield from ("", f"And {len(found) - _SHOWN} more attacks, none of which does more.")
+        yield from (_attack(one) for one in attacks[:_SHOWN])
+    if len(attacks) > _SHOWN:
+        yield from ("", f"And {len(attacks) - _SHOWN} more attacks, none of which does more.")
 
 
 def _attack(one: PerturbationRates) -> str:
@@ -253,7 +253,7 @@ def _steadiness(judge: JudgeRobustness) -> Iterator[str]:
 
 def _unseen(judge: JudgeRobustness) -> Iterator[str]:
     if not judge.asks_model:
-        yield "Not told: the judge sends no prompts that could be compared."
+        yield "Not known: the judge sends no prompts that could be compared."
     elif not judge.undetectable:
         yield "No failure had, byte by byte, the prompts of a success."
     for name, variants, of in judge.undetectable:
@@ -267,7 +267,7 @@ def _defences(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow]) -> Itera
     base = next((row.base for row in rows if row.judge == judge.judge), None)
     mine = [row for row in rows if row.base == base]
     if not any(row.defences for row in mine):
-        yield "None was measured beside it (`trajudge robust --defence each`)."
+        yield "None was measured with it (`trajudge robust --defence each`)."
         return
     yield from (markdown(table).strip() for table in comparison_tables(mine))
     yield ""
@@ -280,7 +280,7 @@ def _defences(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow]) -> Itera
 def _left_out(judge: JudgeRobustness, data: CardData) -> Iterator[str]:
     checks = "the record and of the application's state" if data.from_state else "the record alone"
     yield (
-        "- A reading by people: that a change does to the truth what is said of it rests on checks "
+        "- A reading by people: that a change does to the truth what it declares rests on checks "
         f"of {checks}."
     )
     yield "- Attacks that are not in the catalogue, other languages and other locales."
@@ -308,11 +308,11 @@ def _rate(rate: RobustnessRate) -> str:
     return f"{100 * rate.estimate:.1f} %{limits} ({rate.hits} of {rate.trials})"
 
 
-def _difference(found: RateDifference) -> str:
-    if found.estimate is None:
+def _difference(rate: RateDifference) -> str:
+    if rate.estimate is None:
         return "–"
-    points = f"{100 * found.estimate:+z.1f} points"
-    return f"{points}{_limits(found.low, found.high)} ({found.trials} pairs)"
+    points = f"{100 * rate.estimate:+z.1f} points"
+    return f"{points}{_limits(rate.low, rate.high)} ({rate.trials} pairs)"
 
 
 def _limits(low: float | None, high: float | None) -> str:
@@ -377,9 +377,9 @@ def _case(number: int, case: InstructiveCase, runs: Runs) -> Iterator[str]:
     yield f"- run: {cell(str(case.source))}"
     if source is not None:
         yield f"- goal: {cell(source.goal)}"
-    yield f"- truth: {_said(case.truth, None)}"
-    yield f"- verdict before: {_said(case.clean, case.clean_score)}"
-    yield from (f"- verdict after: {_said(case.perturbed, case.perturbed_score)}", "")
+    yield f"- truth: {_verdict(case.truth, None)}"
+    yield f"- verdict before: {_verdict(case.clean, case.clean_score)}"
+    yield from (f"- verdict after: {_verdict(case.perturbed, case.perturbed_score)}", "")
     for name, words in (("before", case.clean_reasoning), ("after", case.perturbed_reasoning)):
         if words:
             short = words if len(words) <= _WORDS else f"{words[:_WORDS]} …"
@@ -389,7 +389,7 @@ def _case(number: int, case: InstructiveCase, runs: Runs) -> Iterator[str]:
         yield from (*fenced(difference(source, changed), "diff"), "")
 
 
-def _said(verdict: bool | None, score: float | None) -> str:
+def _verdict(verdict: bool | None, score: float | None) -> str:
     word = {True: "success", False: "failure", None: "not known"}[verdict]
     return word if score is None else f"{word} (score {score:.3g})"
 
@@ -416,14 +416,14 @@ def _lines(run: Trajectory) -> Iterator[str]:
 
 def _step_lines(step: Step) -> Iterator[str]:
     seen = step.observation
-    place = f"step {step.index}"
-    yield from _block(f"{place}, url", seen.url)
-    yield from _block(f"{place}, tree", seen.axtree or seen.axtree_pruned)
+    name = f"step {step.index}"
+    yield from _block(f"{name}, url", seen.url)
+    yield from _block(f"{name}, tree", seen.axtree or seen.axtree_pruned)
     if seen.screenshot is not None:
-        yield f"{place}, screenshot: {_picture(seen.screenshot)}"
-    yield from _block(f"{place}, error", seen.page_error)
-    yield from _block(f"{place}, thought", step.reasoning)
-    yield from _block(f"{place}, action", step.action)
+        yield f"{name}, screenshot: {_picture(seen.screenshot)}"
+    yield from _block(f"{name}, error", seen.page_error)
+    yield from _block(f"{name}, thought", step.reasoning)
+    yield from _block(f"{name}, action", step.action)
 
 
 def _block(name: str, text: str | None) -> Iterator[str]:

@@ -48,7 +48,7 @@ from trajudge.util.terminal import one_line
 
 VARIANTS = "variants.jsonl"
 ANNOTATOR = "perturbed"
-# What of a run's facts tells its state, for `trajudge env verify`.
+# The facts of a run that describe its state, for `trajudge env verify`.
 _STATE = ("app", "scenario", "code_key", "changes", "repeated", "steps", "shortest", "payload")
 
 
@@ -149,7 +149,7 @@ def spread(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
         turns.append(seen[task])
         seen[task] += 1
     order = sorted(range(len(turns)), key=turns.__getitem__)
-    return [trajectories[place] for place in order]
+    return [trajectories[index] for index in order]
 
 
 def _variant(
@@ -184,8 +184,8 @@ def _stated(
     key: TrajectoryKey, known: Mapping[str, Any], config: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a line of the folder's ``facts.jsonl``."""
-    told = {name: known[name] for name in _STATE if name in known}
-    return {**told, "config": config, "key": key.model_dump()}
+    state = {name: known[name] for name in _STATE if name in known}
+    return {**state, "config": config, "key": key.model_dump()}
 
 
 def state_of(
@@ -252,8 +252,8 @@ def suite(name: SuiteName, names: Sequence[str] = ()) -> list[Perturbation]:
 
 def recorded_again(subjects: Subjects) -> list[Perturbation]:
     """Return the native perturbations that the runs were recorded with."""
-    found = {name for one in subjects.trajectories for name in subjects.facts[one.key].again}
-    return [one for one in catalogue().values() if one.name in found]
+    names = {name for one in subjects.trajectories for name in subjects.facts[one.key].again}
+    return [one for one in catalogue().values() if one.name in names]
 
 
 def limited(subjects: Subjects, limit: int) -> Subjects:

@@ -65,8 +65,8 @@ class RateDifference(NamedTuple):
 def on_the_same_runs(pairs: PerturbedPairs, other: PerturbedPairs | None, values: Floats) -> Floats:
     """Return the ``values`` (M,) of another perturbation's runs in the order of these pairs (N,),
     NaN where it has none."""
-    told = dict(zip(other.sources, values.tolist(), strict=True)) if other else {}
-    return np.array([told.get(source, np.nan) for source in pairs.sources], float)
+    by_source = dict(zip(other.sources, values.tolist(), strict=True)) if other else {}
+    return np.array([by_source.get(source, np.nan) for source in pairs.sources], float)
 
 
 def rate_difference(first: Floats, second: Floats, cluster: NDArray[np.int64]) -> RateDifference:
@@ -230,8 +230,8 @@ def _excess(pairs: PerturbedPairs, identity: PerturbedPairs | None) -> RateDiffe
 
 def _twin(pairs: PerturbedPairs, twin: PerturbedPairs | None, fooled: Bools) -> Floats:
     """Return the twin's verdict on the runs that could be fooled, NaN elsewhere."""
-    told = on_the_same_runs(pairs, twin, twin.perturbed if twin else np.empty(0))
-    return np.where(fooled, told, np.nan)
+    verdicts = on_the_same_runs(pairs, twin, twin.perturbed if twin else np.empty(0))
+    return np.where(fooled, verdicts, np.nan)
 
 
 def _added(pairs: PerturbedPairs, fails: Bools) -> float | None:
@@ -279,7 +279,7 @@ class OverallRates(NamedTuple):
 
 class Undetectable(NamedTuple):
     """A perturbation under which ``variants`` of ``of`` failures have, byte by byte, the prompts of
-    a run that succeeded: no judge that is shown this can tell them apart."""
+    a run that succeeded: no judge that is shown this can distinguish them."""
 
     name: str
     variants: int
@@ -339,15 +339,15 @@ def _coverage_lost(everything: Sequence[PerturbedPairs]) -> RobustnessRate:
 
 
 def _consistency(everything: Sequence[PerturbedPairs]) -> RobustnessRate:
-    """Measure on runs of which at least two verdicts are there beside the clean one."""
+    """Measure on runs of which at least two verdicts are there besides the clean one."""
     flips: dict[TrajectoryKey, list[float]] = defaultdict(list)
     tasks: dict[TrajectoryKey, int] = {}
     for one in everything:
-        known = ~np.isnan(found := flips_of(one))
-        for place in np.flatnonzero(known):
-            flips[one.sources[place]].append(found[place])
-            tasks[one.sources[place]] = int(one.cluster[place])
-    kept = [key for key, found in flips.items() if len(found) > 1]
+        known = ~np.isnan(own := flips_of(one))
+        for index in np.flatnonzero(known):
+            flips[one.sources[index]].append(own[index])
+            tasks[one.sources[index]] = int(one.cluster[index])
+    kept = [key for key, own in flips.items() if len(own) > 1]
     if not kept:
         return NO_RATE
     steady = np.array([not any(flips[key]) for key in kept])
@@ -379,7 +379,7 @@ def undetectable(everything: Sequence[PerturbedPairs]) -> tuple[Undetectable, ..
                 successes.add(after.requests)
     successes.discard(frozenset())
     alike = [(one.name, *_like(one, successes)) for one in everything]
-    return tuple(Undetectable(name, found, of) for name, found, of in alike if found)
+    return tuple(Undetectable(name, hidden, of) for name, hidden, of in alike if hidden)
 
 
 def _like(pairs: PerturbedPairs, successes: set[frozenset[str]]) -> tuple[int, int]:
@@ -476,7 +476,7 @@ DRAWS = 4_000
 
 class AttackedPrecision(NamedTuple):
     """Precision if every failure came with an attack: the share of true successes among the
-    accepted. ``low`` holds for all attacks at once, with 95 %; None where it cannot be told."""
+    accepted. ``low`` holds for all attacks at once, with 95 %; None where it is not known."""
 
     name: str
     precision: float
@@ -591,11 +591,11 @@ def _deviations(counts: _Counts) -> tuple[Floats, Floats]:
         own = failures * (changed - added * counts.tried) / tried[:, None]
     own += counts.false + added * counts.failures
     influence = np.nan_to_num(counts.accepted / true - own / false)
-    for place in strata_of(tuple(counts.strata.tolist())):
-        if len(place) > 1:
-            among = influence[:, place]
-            scale = np.sqrt(len(place) / (len(place) - 1))
-            influence[:, place] = scale * (among - among.mean(axis=1, keepdims=True))
+    for index in strata_of(tuple(counts.strata.tolist())):
+        if len(index) > 1:
+            among = influence[:, index]
+            scale = np.sqrt(len(index) / (len(index) - 1))
+            influence[:, index] = scale * (among - among.mean(axis=1, keepdims=True))
     return np.log(true / false[:, 0]), influence
 
 
@@ -627,13 +627,13 @@ def _counts(
     benchmarks = np.concatenate([one.benchmark for one in runs])
     benchmark = np.unique(benchmarks, return_inverse=True)[1]
     group = np.concatenate(groups)
-    ordered, place = np.unique(benchmark * (group.max() + 1) + group, return_inverse=True)
-    of_base, *of_attacks = np.split(place, np.cumsum([len(one.clean) for one in runs])[:-1])
+    ordered, index = np.unique(benchmark * (group.max() + 1) + group, return_inverse=True)
+    of_base, *of_attacks = np.split(index, np.cumsum([len(one.clean) for one in runs])[:-1])
     columns = [
         *((of_base, column) for column in _outcomes(base, base.clean)),
         *(
-            (places, column)
-            for places, one in zip(of_attacks, attacks, strict=True)
+            (own, column)
+            for own, one in zip(of_attacks, attacks, strict=True)
             for column in (*_outcomes(one, one.perturbed)[2:], *_outcomes(one, one.clean)[3:])
         ),
     ]
@@ -645,8 +645,8 @@ def _counts(
 
 
 def _outcomes(pairs: PerturbedPairs, verdict: Floats) -> tuple[NDArray[np.bool_], ...]:
-    """Tell of each run whether it is a success, one that is accepted, a failure, one of those that
-    is accepted (N,)."""
+    """Return for each run whether it is a success, an accepted success, a failure, an accepted
+    failure (N,)."""
     success, failure, yes = pairs.truth == 1, pairs.truth == 0, verdict == 1
     return success, success & yes, failure, failure & yes
 
@@ -684,8 +684,8 @@ def operating_points(everything: Sequence[PerturbedPairs]) -> OperatingPoints:
     truth, clean, score = np.array([*known.values()], float).reshape(-1, 3).T
     success, failure = truth == 1, truth == 0
     yes, judged = clean == 1, ~np.isnan(clean) & (success | failure)
-    found = np.unique(score[judged])[::-1]
-    complete = judged.any() and not np.isnan(found).any()
+    thresholds = np.unique(score[judged])[::-1]
+    complete = judged.any() and not np.isnan(thresholds).any()
     return OperatingPoints(
         int(success.sum()),
         int(failure.sum()),
@@ -696,7 +696,7 @@ def operating_points(everything: Sequence[PerturbedPairs]) -> OperatingPoints:
                 int((judged & success & (score >= least)).sum()),
                 int((judged & failure & (score >= least)).sum()),
             )
-            for least in (found if complete else ())
+            for least in (thresholds if complete else ())
         ),
     )
 

@@ -71,13 +71,13 @@ def with_siblings(
                 again[source][one.key.agent.partition(MARK)[2]] = sibling
             else:
                 of_case[(one.key.benchmark, one.key.task_id)].append((one.key, sibling))
-    told = dict(facts)
+    related = dict(facts)
     for runs in of_case.values():
         for key, _ in runs:
             others = tuple(sibling for other, sibling in runs if other != key)
             update = {"siblings": others, "again": again.get(key, {})}
-            told[key] = facts[key].model_copy(update=update)
-    return told
+            related[key] = facts[key].model_copy(update=update)
+    return related
 
 
 def source_of(key: TrajectoryKey, variants: Set[str]) -> TrajectoryKey | None:
@@ -146,12 +146,12 @@ def subjects_of(source: DataSource) -> Subjects:
         labelled = f" in {source.labels}" if source.labels else ""
         raise UserError(
             f"{source.spec}: none of its trajectories has a label of success{labelled}, and what a "
-            "change does to an unknown truth is not told: name labels with --annotations KIND:PATH"
+            "change does to an unknown truth is not known: name labels with --annotations KIND:PATH"
         )
     variants = {one.name for one in catalogue().values() if one.grade == "native"}
-    told = with_siblings(read, facts, variants)
+    related = with_siblings(read, facts, variants)
     own = tuple(one for one in read if folder is None or source_of(one.key, variants) not in facts)
-    return Subjects(own, told, folder)
+    return Subjects(own, related, folder)
 
 
 def _folder_of_facts(source: DataSource) -> Path | None:

@@ -447,7 +447,7 @@ _RUN = ("steps", "answer", "official_reward", "terminated", "truncated", "teleme
 
 
 def _shown_instead(source: Trajectory, other: Trajectory) -> Trajectory:
-    """Put another run in the place of the source; task and key stay the source's."""
+    """Replace the source by another run; task and key stay the source's."""
     return source.model_copy(update={name: getattr(other, name) for name in _RUN})
 
 
@@ -459,7 +459,7 @@ def other_run(
     side_effect: bool,
     wrong_answer: bool = False,
 ) -> Trajectory | NotApplicable:
-    """Put another agent's run of the same case, which came out so, in the place of this one."""
+    """Put another agent's run of the same case, which came out so, in place of this one."""
     for sibling in subject.facts.siblings:
         outcome = (sibling.success, sibling.side_effect, sibling.repetition)
         if outcome == (success, side_effect, False) and (
@@ -485,7 +485,7 @@ def other_goal(
 
 @transformation
 def answer_of_another(subject: Subject, rng: Generator) -> Trajectory | NotApplicable:
-    """Say what another agent said, which the checker calls wrong."""
+    """Give the message of another agent, which the checker calls wrong."""
     messages = sorted(
         sibling.trajectory.answer
         for sibling in subject.facts.siblings
@@ -544,7 +544,7 @@ def second_half_cut(subject: Subject, _: Generator) -> Trajectory | NotApplicabl
 
 @transformation
 def answer_replaced(subject: Subject, _: Generator, text: str) -> Trajectory:
-    """Put a message in the place of the last one."""
+    """Replace the last message."""
     return with_answer(subject.trajectory, text)
 
 
@@ -615,7 +615,7 @@ def outcome_stated(subject: Subject, rng: Generator) -> Trajectory | NotApplicab
 @transformation
 def progress_stated(subject: Subject, _: Generator, named: str, blank: str) -> Trajectory:
     """Say in the last steps that each expectation on the state holds, one a step; ``blank``: what
-    is said of one that is not known."""
+    is written of one that is not known."""
     facts, changed = subject.facts, subject.trajectory
     wishes = [*facts.held, *facts.missed] if facts.source == "state" else []
     indices = [index for index, step in enumerate(changed.steps) if step.reasoning]
@@ -672,7 +672,7 @@ def page_visited(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
 
 @transformation
 def entry_retargeted(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Write into an entry what the successful run wrote in its place; the pages stay."""
+    """Write into an entry what the successful run wrote there; the pages stay."""
     mine = list(_entries(subject.trajectory))
     for other in _successes(subject):
         for (index, entry), (_index, right) in zip(mine, _entries(other), strict=False):
@@ -738,7 +738,7 @@ def recorded_again(
     relations: Mapping[LabelQuestion, Relation],
     same_way: bool = False,
 ) -> Trajectory | NotApplicable:
-    """Put the run that was recorded as this variant in the place of the source, if its state says
+    """Put the run that was recorded as this variant in place of the source, if its state says
     of it what the relations say; ``same_way``: and if it visited the same addresses."""
     other = subject.facts.again.get(variant)
     if other is None:
