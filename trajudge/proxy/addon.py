@@ -345,8 +345,8 @@ class StreamedAnswer:
             if text.startswith(b"data:"):
                 self._lines.append(text[5:].strip())
             elif not text and self._lines:
-                data, self._lines = b"\n".join(self._lines), []
-                yield from _parsed(data)
+                event, self._lines = b"\n".join(self._lines), []
+                yield from _parsed(event)
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event.get("type")
@@ -737,14 +737,14 @@ class FaultAddon:
         if known is None:
             flow.response = self.refusal(self.task_of(self.port_of(flow)), host, "CONNECT")
 
-    def tls_start_server(self, data: Any) -> None:
+    def tls_start_server(self, start: Any) -> None:
         """Verify certificates, but those of servers on loopback. mitmproxy's option is for all
         connections: it holds while this one is prepared, in which nothing else runs."""
-        if data.conn.address[0] not in ("127.0.0.1", "::1", "localhost"):
+        if start.conn.address[0] not in ("127.0.0.1", "::1", "localhost"):
             return
         ctx.options.update(ssl_insecure=True)
         try:
-            ctx.master.addons.get("tlsconfig").tls_start_server(data)
+            ctx.master.addons.get("tlsconfig").tls_start_server(start)
         finally:
             ctx.options.update(ssl_insecure=False)
 
@@ -772,8 +772,8 @@ class FaultAddon:
         for api in self.settings["apis"]:
             here = (api["host"], api["port"]) == (host, port)
             if here and (path is None or path.startswith(api["path"])):
-                found: dict[str, Any] = api
-                return found
+                matching: dict[str, Any] = api
+                return matching
         return None
 
     def refusal(self, task: Task, host: str, method: str) -> "http.Response":
@@ -802,9 +802,9 @@ class FaultAddon:
     def direct(self, flow: "http.HTTPFlow", server: Mapping[str, Any]) -> None:
         """Send a request to a server. The fields of mitmproxy's record are set, not its properties:
         those would change the Host field as well."""
-        data = flow.request.data
-        data.host, data.port = server["host"], server["port"]
-        data.scheme = b"https" if server["tls"] else b"http"
+        record = flow.request.data
+        record.host, record.port = server["host"], server["port"]
+        record.scheme = b"https" if server["tls"] else b"http"
 
     # Requests.
 
@@ -831,7 +831,8 @@ class FaultAddon:
 
     def record_of(self, flow: "http.HTTPFlow") -> "SiteExchange | ModelCall | None":
         """Return what is recorded of a flow."""
-        return flow.metadata.get("trajudge-call") or flow.metadata.get("trajudge")
+        record: SiteExchange | ModelCall | None = flow.metadata.get("trajudge-call")
+        return record or flow.metadata.get("trajudge")
 
     async def take(self, flow: "http.HTTPFlow") -> None:
         """Take a request: a model call, or one of the site."""
@@ -949,8 +950,8 @@ class FaultAddon:
             self.finish(exchange, -1, "", (), "reset by a fault")
             _reset(flow)
         elif kind == "session":
-            given = flow.request.headers.get("cookie", "").split(";")
-            carried = [name for pair in given if (name := pair.partition("=")[0].strip())]
+            cookies = flow.request.headers.get("cookie", "").split(";")
+            carried = [name for pair in cookies if (name := pair.partition("=")[0].strip())]
             expired = carried if fault.get("cookies") is None else fault["cookies"]
             task.following[urljoin(exchange.url, fault["location"])] = (
                 load,
@@ -1285,15 +1286,15 @@ class FaultAddon:
             return
         call.done, end = True, time.time()
         request = _fields(call.asked)
-        asked = str(request.get("model") or "")
+        requested = str(request.get("model") or "")
         if call.answer is not None:
-            usage, model = call.answer.usage, call.answer.model or asked
+            usage, model = call.answer.usage, call.answer.model or requested
             early = None if call.answer.ended else error or "the stream ended early"
             error = call.answer.error or early
         else:
             fields = _fields(call.whole)
             usage, named = parse_usage(fields.get("usage")), fields.get("model")
-            model = named if isinstance(named, str) else asked
+            model = named if isinstance(named, str) else requested
             error = error or (f"status {status}" if status >= 400 else None)
         self.note(
             call.task,

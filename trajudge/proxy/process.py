@@ -131,12 +131,12 @@ class ProxySettings:
 def find_mitmdump(named: Path | None = None) -> Path:
     """Return mitmproxy's program: ``named``, that of the environment variable, on the PATH, or in
     the environment of its own. Raises UserError with how to install it."""
-    given = named or os.environ.get(VARIABLE)
-    if given:
-        program = shutil.which(given)
+    name = named or os.environ.get(VARIABLE)
+    if name:
+        program = shutil.which(name)
         if program is None:
             origin = "--mitmdump" if named else VARIABLE
-            raise UserError(f"{origin} {given}: no program: name mitmproxy's mitmdump")
+            raise UserError(f"{origin} {name}: no program: name mitmproxy's mitmdump")
         return Path(program)
     own = MITMPROXY.folder / "bin" / "mitmdump"
     if program := shutil.which("mitmdump") or shutil.which(own):
@@ -336,26 +336,26 @@ class RunningProxy:
             text = f"no action {action!r}: POST task, POST end, POST port, GET health"
             return web.json_response({"error": text}, status=404)
         try:
-            asked = json.loads(await request.read())
+            task = json.loads(await request.read())
         except ValueError:
-            asked = None
-        asked = asked if isinstance(asked, dict) else {}
-        if mistake := self._mistake(asked):
+            task = None
+        task = task if isinstance(task, dict) else {}
+        if mistake := self._mistake(task):
             return web.json_response({"error": mistake}, status=400)
         opened = {"port": self.port, "door": self.door}
         if action == "POST port":
             opened = await self.order("open")
-        fields = {"seed": asked.get("seed"), "horizon": asked.get("horizon")}
-        begun = await self.order("begin", port=opened["port"], task=asked["id"], **fields)
+        fields = {"seed": task.get("seed"), "horizon": task.get("horizon")}
+        begun = await self.order("begin", port=opened["port"], task=task["id"], **fields)
         apis = {
             api.name: f"http://{HOST}:{opened['door']}{addon.API}{api.name}"
             for api in self.settings.apis
         }
         return web.json_response({**begun, "port": opened["port"], "apis": apis})
 
-    def _mistake(self, asked: Mapping[str, Any]) -> str:
+    def _mistake(self, task: Mapping[str, Any]) -> str:
         """Return what is wrong with a task that is to begin; "" for one that may."""
-        name, seed, horizon = (asked.get(field) for field in ("id", "seed", "horizon"))
+        name, seed, horizon = (task.get(field) for field in ("id", "seed", "horizon"))
         if not isinstance(name, str) or not name or not all(map(_may_be_count, (seed, horizon))):
             return (
                 'send {"id": "shop.1", "seed": 0, "horizon": 6}; seed and horizon may be left out'
@@ -499,12 +499,12 @@ def key_hash(certificate: Path) -> str:
 
 def _elements(der: bytes) -> list[tuple[bytes, bytes]]:
     """Return the elements of a DER encoding, each whole and without its head."""
-    found, at = [], 0
+    elements, at = [], 0
     while at < len(der):
         size, head = der[at + 1], 2
         if size & 0x80:
             head += size & 0x7F
             size = int.from_bytes(der[at + 2 : at + head])
-        found.append((der[at : at + head + size], der[at + head : at + head + size]))
+        elements.append((der[at : at + head + size], der[at + head : at + head + size]))
         at += head + size
-    return found
+    return elements

@@ -166,8 +166,8 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
     contradict each other, or if one of them changes how the judge is asked.
     """
     name = f"{first.name}+{second.name}"
-    if asked := [one.name for one in (first, second) if one.asking]:
-        raise UserError(f"{name}: {asked[0]} changes how a judge is asked: name it alone")
+    if askings := [one.name for one in (first, second) if one.asking]:
+        raise UserError(f"{name}: {askings[0]} changes how a judge is asked: name it alone")
     if first.channels & second.channels and not (first.stackable and second.stackable):
         shared = ", ".join(sorted(first.channels & second.channels))
         raise UserError(f"{name}: both change {shared}: compose perturbations of other channels")

@@ -75,14 +75,14 @@ class CardData(NamedTuple):
     licence: str = ""
 
 
-def card_data(attacked: Path, data: str | None, *, is_source: bool) -> CardData:
-    """Describe a folder of changed runs; ``is_source``: they were made of ``data`` (None: the
+def card_data(attacked: Path, spec: str | None, *, is_source: bool) -> CardData:
+    """Describe a folder of changed runs; ``is_source``: they were made of ``spec`` (None: the
     default). Raises UserError for data that do not exist."""
     from_state = (attacked / FACTS).is_file()
     if not is_source:
         return CardData(from_state)
-    spec = find_source(data, None).spec
-    known = card_of_kind(SAMPLE if spec == SAMPLE else spec.partition(":")[0])
+    name = find_source(spec, None).spec
+    known = card_of_kind(SAMPLE if name == SAMPLE else name.partition(":")[0])
     return CardData(from_state, "" if known is None else f"{known.licence} ({known.title})")
 
 
@@ -95,7 +95,7 @@ _FACTS = ("model", "prompt_hash", "options", "parameters", "representation", "sa
 def write_cards(
     judges: Sequence[JudgeRobustness],
     rows: Sequence[DefendedJudgeRow],
-    data: CardData,
+    origin: CardData,
     folder: Path,
 ) -> list[Path]:
     """Write ``cards/JUDGE.md`` for every judge; ``rows`` compare judges with and without defences.
@@ -104,11 +104,11 @@ def write_cards(
     files = []
     for judge in judges:
         files.append(folder / "cards" / f"{names[judge.judge]}.md")
-        save_bytes(files[-1], card(judge, rows, data).encode())
+        save_bytes(files[-1], card(judge, rows, origin).encode())
     return files
 
 
-def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], data: CardData) -> str:
+def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], origin: CardData) -> str:
     """Write the card in Markdown, with the header that the hub reads."""
     return "\n".join(
         [
@@ -120,13 +120,13 @@ def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], data: CardDat
             "Precision of its verdicts if every failure came with the attack that hurts most, "
             "with the limits explained below. Written by `trajudge robust`.",
             "",
-            *_facts([*_identity(judge), *_tried(judge), *_runs(judge, data)]),
+            *_facts([*_identity(judge), *_tried(judge), *_runs(judge, origin)]),
             *("", "## Runs as they were", "", *_clean(judge)),
             *("", "## Under attack", "", *_attacked(judge)),
             *("", "## Noise and consistency", "", *_steadiness(judge)),
             *("", "## What no judge that is shown the same can see", "", *_unseen(judge)),
             *("", "## Defences", "", *_defences(judge, rows)),
-            *("", "## What was not done", "", *_left_out(judge, data), ""),
+            *("", "## What was not done", "", *_left_out(judge, origin), ""),
         ]
     )
 
@@ -179,15 +179,18 @@ def _tried(judge: JudgeRobustness) -> Iterator[tuple[str, str]]:
     yield "changes of pages", shown or "none"
 
 
-def _runs(judge: JudgeRobustness, data: CardData) -> Iterator[tuple[str, str]]:
+def _runs(judge: JudgeRobustness, origin: CardData) -> Iterator[tuple[str, str]]:
     runs, points = judge.runs, judge.operating
     outcome = f"{points.successes} successes, {points.failures} failures"
     yield "runs", f"{runs.runs} of {runs.tasks} tasks ({outcome}), in {runs.variants} variants"
     yield "benchmarks (runs)", _counted(runs.benchmarks)
     yield "agents (runs)", _counted(runs.agents)
     state = "the state that each run left in its application, and nobody's opinion"
-    yield "truth", state if data.from_state else "the labels that people gave"
-    yield "licence of the runs", data.licence or "not known: name it before you publish any of them"
+    yield "truth", state if origin.from_state else "the labels that people gave"
+    yield (
+        "licence of the runs",
+        origin.licence or "not known: name it before you publish any of them",
+    )
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -277,8 +280,10 @@ def _defences(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow]) -> Itera
     )
 
 
-def _left_out(judge: JudgeRobustness, data: CardData) -> Iterator[str]:
-    checks = "the record and of the application's state" if data.from_state else "the record alone"
+def _left_out(judge: JudgeRobustness, origin: CardData) -> Iterator[str]:
+    checks = (
+        "the record and of the application's state" if origin.from_state else "the record alone"
+    )
     yield (
         "- A reading by people: that a change does to the truth what it declares rests on checks "
         f"of {checks}."

@@ -61,9 +61,11 @@ def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
                     continue
                 clean, second = current[source], current[again].success
                 if clean.success is not None and second is not None:
-                    asked = tuple(sorted(clean.requests))
+                    requests = tuple(sorted(clean.requests))
                     both = (clean.success, second)
-                    canaries.append(Canary(judge=name, key=source, requests=asked, verdicts=both))
+                    canaries.append(
+                        Canary(judge=name, key=source, requests=requests, verdicts=both)
+                    )
     if not canaries:
         raise UserError(
             "--drift: no run has two verdicts of one judge: leave the perturbation identity in"
@@ -164,17 +166,17 @@ class JudgeDrift(NamedTuple):
         return self.p_adjusted < LEVEL
 
 
-def drifts(asked: CanaryRound, seed: int) -> list[JudgeDrift]:
+def drifts(day: CanaryRound, seed: int) -> list[JudgeDrift]:
     """Compare every judge of the round with its canaries. Raises UserError."""
-    variants = read_variants(asked.asked)
+    variants = read_variants(day.asked)
     again: dict[TrajectoryKey, dict[str, TrajectoryKey]] = {}
     for one in variants:
         again.setdefault(one.of, {})[one.perturbation] = one.key
     judges = []
-    for run in map(judged_run, asked.folders):
+    for run in map(judged_run, day.folders):
         for name, judgments in run.judgments.items():
             current = verdicts_of(judgments)
-            mine = list(asked.canaries[name].values())
+            mine = list(day.canaries[name].values())
             judges.append(_drift(name, mine, again, current, np.random.default_rng(seed)))
     adjusted = holm([one.p_value for one in judges])
     return [one._replace(p_adjusted=float(p)) for one, p in zip(judges, adjusted, strict=True)]
@@ -257,11 +259,11 @@ def check_drift(request: RunRequest | None, config: RobustConfig, day: date | No
             "--judge, or another file"
         )
     canaries = read_canaries(config.drift or Path())
-    asked = asked_again(request, config, canaries, day or datetime.now(UTC).date())
-    if asked.code != OK or not asked.folders:
-        return asked.code
-    measured = drifts(asked, config.seed)
-    file = asked.asked.parent / "drift.json"
+    again = asked_again(request, config, canaries, day or datetime.now(UTC).date())
+    if again.code != OK or not again.folders:
+        return again.code
+    measured = drifts(again, config.seed)
+    file = again.asked.parent / "drift.json"
     content = [one._asdict() | {"has_drifted": one.has_drifted} for one in measured]
     save_bytes(file, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
     _say([*(line for one in measured for line in _lines(one)), f"written to {file}"])

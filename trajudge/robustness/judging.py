@@ -48,7 +48,7 @@ def asked_requests(
     can be asked so, on the sources of ``variants`` alone. Raises UserError where one that is
     ``named`` is for none of them."""
     agents = tuple(sorted({one.of.agent for one in variants}))
-    data = request.data.model_copy(update={"agent": agents})
+    sources = request.data.model_copy(update={"agent": agents})
     for one in perturbations:
         if one.asking is None:
             continue
@@ -61,7 +61,7 @@ def asked_requests(
             continue
         judges = tuple(name for name in request.judges if _can(name, one.asking, request))
         if judges:
-            yield _asked_so(request.model_copy(update={"data": data}), judges, one.asking)
+            yield _asked_so(request.model_copy(update={"data": sources}), judges, one.asking)
         elif one.name in named:
             raise UserError(
                 f"--perturbation {one.name}: {_why_not(one.asking)}: leave it out, or name another "
@@ -75,11 +75,11 @@ def _can(name: str, asking: Asking, request: RunRequest) -> bool:
     if not asking.options:
         return entry.needs_model or entry.composed
     takes = entry.options_class.model_fields
-    given: Mapping[str, Any] = request.judge.options
+    options: Mapping[str, Any] = request.judge.options
     if request.judge.success_last:
-        given = {**given, "success": "last"}
+        options = {**options, "success": "last"}
     return all(
-        option in takes and value != given.get(option, takes[option].default)
+        option in takes and value != options.get(option, takes[option].default)
         for option, value in asking.options.items()
     )
 

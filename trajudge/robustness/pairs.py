@@ -293,22 +293,22 @@ def _is_version(alias: str | None, dated: str | None) -> bool:
     return name.startswith(stem) and _DATE.fullmatch(name[len(stem) :]) is not None
 
 
-def asked_pairs(asked: AskedRun, base: PerturbedPairs, clean: Verdicts) -> PerturbedPairs | None:
+def asked_pairs(other: AskedRun, base: PerturbedPairs, clean: Verdicts) -> PerturbedPairs | None:
     """Pair the base judge's verdicts on the runs as they were (``base``, each once; ``clean`` with
     what it sent) with those of the same judge asked otherwise; None where it judged none of
     them. Several draws are a row each."""
     by_key: dict[TrajectoryKey, list[Judgment]] = defaultdict(list)
-    for some in asked.run.judgments.values():
+    for some in other.run.judgments.values():
         for judgment in some:
             by_key[judgment.key].append(judgment)
-    asking = asked.perturbation.asking or Asking()
+    asking = other.perturbation.asking or Asking()
     rows = [
         PairRow(source, int(base.cluster[index]), float(base.truth[index]), clean[source], verdict)
         for index, source in enumerate(base.sources)
         if source in clean
         for verdict in _drawn(asking, clean[source], by_key[source])
     ]
-    return side_by_side(asked.perturbation.name, Relation.KEEP, rows) if rows else None
+    return side_by_side(other.perturbation.name, Relation.KEEP, rows) if rows else None
 
 
 def _drawn(

@@ -324,13 +324,13 @@ def perturb(config: PerturbConfig) -> int:
         print_tables(families())
         return OK
     named = chosen(config.perturbation)
-    if asked := [one.name for one in named if one.asking]:
+    if askings := [one.name for one in named if one.asking]:
         raise UserError(
-            f"--perturbation {asked[0]}: changes how a judge is asked and no run: give it to  "
+            f"--perturbation {askings[0]}: changes how a judge is asked and no run: give it to  "
             "trajudge robust"
         )
-    data = config.source
-    source = subjects(data.data, data.annotations, data.labels_by)
+    opened = config.source
+    source = subjects(opened.data, opened.annotations, opened.labels_by)
     edits = [one for one in catalogue().values() if not one.asking and one.grade == "edited"]
     perturbations = named or [*edits, *recorded_again(source)]
     written = write(config.out, source, perturbations, config.seed, config.limit)

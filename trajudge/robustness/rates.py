@@ -358,12 +358,12 @@ def _pair_accuracy(everything: Sequence[PerturbedPairs]) -> RobustnessRate:
     columns = []
     for one in everything:
         after = _truth_after(one)
-        asked = ~np.isnan(one.clean) & ~np.isnan(one.perturbed) & _is_changed(one, after)
-        columns.append((asked, (one.clean == one.truth) & (one.perturbed == after), one.cluster))
+        judged = ~np.isnan(one.clean) & ~np.isnan(one.perturbed) & _is_changed(one, after)
+        columns.append((judged, (one.clean == one.truth) & (one.perturbed == after), one.cluster))
     if not columns:
         return NO_RATE
-    asked, right, cluster = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    return rate(right & asked, asked, cluster)
+    judged, right, cluster = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    return rate(right & judged, judged, cluster)
 
 
 def undetectable(everything: Sequence[PerturbedPairs]) -> tuple[Undetectable, ...]:
@@ -439,9 +439,9 @@ def _leaks(pairs: PerturbedPairs, judge: str) -> RobustnessRate:
     prompt = prompt_words(judge)
     if not prompt:
         return NO_RATE
-    asked = [bool(after.replies) for _, after in pairs.verdicts]
+    replied = [bool(after.replies) for _, after in pairs.verdicts]
     gave = [bool(_quoted(b, prompt) - _quoted(a, prompt)) for a, b in pairs.verdicts]
-    return rate(np.array(gave, bool), np.array(asked, bool), pairs.cluster)
+    return rate(np.array(gave, bool), np.array(replied, bool), pairs.cluster)
 
 
 def _quoted(one: RunVerdict, prompt: frozenset[str]) -> set[str]:

@@ -249,8 +249,8 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
     by_judge: dict[str, list[Judgment]] = defaultdict(list)
     configured: dict[str, tuple[Path, JudgeConfiguration]] = {}
     read = [judged_run(run) for run in runs]
-    asked = asked_runs(read)
-    otherwise = {one.run.folder for one in asked if one.run.sources_only}
+    others = asked_runs(read)
+    otherwise = {one.run.folder for one in others if one.run.sources_only}
     for run in (one for one in read if one.folder not in otherwise):
         for name, judgments in run.judgments.items():
             by_judge[name] += judgments
@@ -262,7 +262,7 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
         verdicts = verdicts_of(judgments)
         pairs = perturbed_pairs(variants, verdicts)
         if pairs:
-            base, mine = runs_as_they_were(pairs), [one for one in asked if one.base == name]
+            base, mine = runs_as_they_were(pairs), [one for one in others if one.base == name]
             pairs += filter(None, (asked_pairs(one, base, verdicts) for one in mine))
             made = _robustness(name, pairs, np.random.default_rng(seed))
             judges.append(made._replace(configuration=configured[name][1]))

@@ -79,7 +79,7 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
         (overall.consistency, f"runs judged alike under {overall.changes} harmless changes"),
         (overall.pair_accuracy, "pairs right where the truth changes"),
     ]
-    shares = [f"{what} {_share(rate)} %" for rate, what in parts if rate.trials]
+    shares = [f"{name} {_share(rate)} %" for rate, name in parts if rate.trials]
     if shares:
         yield f"  {'; '.join(shares)}"
     yield from _asked_otherwise(judge)
@@ -91,8 +91,8 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
 
 def _asked_otherwise(judge: JudgeRobustness) -> Iterator[str]:
     """Say under which way of asking it most verdicts flip."""
-    asked = [one for one in judge.rates if getattr(known_perturbation(one.name), "asking", None)]
-    tried = [(one.flips.estimate, one.name) for one in asked]
+    askings = [one for one in judge.rates if getattr(known_perturbation(one.name), "asking", None)]
+    tried = [(one.flips.estimate, one.name) for one in askings]
     known = [(share, name) for share, name in tried if share is not None]
     if known:
         share, name = max(known, key=lambda one: one[0])

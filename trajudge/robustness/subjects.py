@@ -129,10 +129,10 @@ class Subjects(NamedTuple):
 
 
 def subjects(
-    data: str | None, annotations: str | None = None, by: LabelsBy | None = None
+    spec: str | None, annotations: str | None = None, by: LabelsBy | None = None
 ) -> Subjects:
     """Open ``--data`` and its labels as a run does. Raises UserError."""
-    return subjects_of(find_source(data, annotations, by=by))
+    return subjects_of(find_source(spec, annotations, by=by))
 
 
 def subjects_of(source: DataSource) -> Subjects:
