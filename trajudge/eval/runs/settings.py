@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from trajudge.annotations import LabelsBy
 from trajudge.eval.settings import (
@@ -19,6 +19,7 @@ from trajudge.eval.settings import (
     name_columns,
 )
 from trajudge.judges.calls.settings import PARAMETERS, CallConfig
+from trajudge.prompts.published import check_source
 from trajudge.util.commands import MOST_SAMPLES
 from trajudge.util.files import check_folder
 from trajudge.util.settings import Argument, Count, Only, Option, Output, Settings, options_of
@@ -96,12 +97,21 @@ class JudgeConfig(Settings):
         ),
     ] = None
     prompts: Annotated[
-        Literal["trajudge", "agentrewardbench", "browser-use", "fara"] | None,
+        str | None,
         Option(
-            "our prompts (default), or the source's own, read from the installed package: "
-            "agent-reward-bench (for simplified), browser-use; fara's cannot be read yet"
+            "trajudge (default), or the source's own, read from an installed package "
+            "(agentrewardbench, browser-use) or a checkout (online-mind2web:PATH, "
+            "webvoyager:PATH, insta:PATH)",
+            "SOURCE[:PATH]",
         ),
     ] = None
+
+    @field_validator("prompts")
+    @classmethod
+    def _known_source(cls, prompts: str | None) -> str | None:
+        if prompts is not None:
+            check_source(prompts)
+        return prompts
 
 
 # What the judges of a request have in common.

@@ -93,7 +93,8 @@ def _entry(call: SentCall) -> Entry:
 
 class RunManifest(Record):
     """``judge`` is the judge's id, ``card`` what it is (paper, deviations, scale),
-    ``prompt_hash`` over its templates. ``parameters`` are those of every call. ``data`` and
+    ``prompt_hash`` over its templates, and ``text_hash`` over the texts of its source where it asks
+    with those. ``parameters`` are those of every call. ``data`` and
     ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
     what the calls turned out to be (``eval.store.manifest``): endpoint, SDK, effective parameters.
     ``training_keys`` are hashes of the run's trajectories that the judge was trained on.
@@ -110,6 +111,7 @@ class RunManifest(Record):
     judge: str
     card: dict[str, JsonValue] = Field(default_factory=dict)
     prompt_hash: str | None = None
+    text_hash: str | None = None
     model: str | None = None
     endpoint: str | None = None
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
