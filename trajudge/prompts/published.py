@@ -69,23 +69,24 @@ def check_source(prompts: str) -> str:
     return name
 
 
-def source_folder(prompts: str) -> Path:
-    """Return the folder that holds the prompts of a source. Raises UserError for a package that is
-    not installed, and for a checkout that is no folder."""
+def source_folder(prompts: str, option: str = "") -> Path:
+    """Return the folder that holds the prompts of a source, which ``option`` asks for (default:
+    ``--prompts``). Raises UserError for a package that is not installed, and for a checkout that is
+    no folder."""
+    option = option or f"--prompts {prompts}"
     name, _, path = prompts.partition(":")
     origin = ORIGINS[name]
     if origin.repository:
         if not Path(path).is_dir():
             raise UserError(
-                f"--prompts {prompts}: {path} is no folder: name a checkout of {origin.repository}"
+                f"{option}: {path} is no folder: name a checkout of {origin.repository}"
             )
         return Path(path)
     spec = find_spec(origin.module)
     if spec is None or not spec.submodule_search_locations:
         raise UserError(
-            f"--prompts {prompts} reads the judge's own prompts from the package "
-            f"'{origin.package}', which is not installed: install it with  pip install --no-deps "
-            f"{origin.package}"
+            f"{option} reads the judge's own prompts from the package '{origin.package}', which is "
+            f"not installed: install it with  pip install --no-deps {origin.package}"
         )
     return Path(next(iter(spec.submodule_search_locations)))
 
@@ -392,12 +393,12 @@ def _function(module: ast.Module, name: str) -> Iterator[ast.AST]:
 # AgentRewardBench's judges by their names
 
 
-def read_judge_args() -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Any]]:
+def read_judge_args(option: str) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Any]]:
     """Read the judges of AgentRewardBench by name, each with its model and what it is shown, and
-    the parameters of all of them. Raises UserError if the package is not installed, or is not as
-    it is known."""
+    the parameters of all of them, which ``option`` asks for. Raises UserError if the package is not
+    installed, or is not as it is known."""
     source = "agentrewardbench"
-    file = source_folder(source) / "judge" / "args.py"
+    file = source_folder(source, option) / "judge" / "args.py"
     values: dict[str, Any] = {}
     for node in _parsed(file, source).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -19,7 +19,6 @@ from trajudge.eval.settings import (
     name_columns,
 )
 from trajudge.judges.calls.settings import PARAMETERS, CallConfig
-from trajudge.prompts.published import check_source
 from trajudge.util.commands import MOST_SAMPLES
 from trajudge.util.files import check_folder
 from trajudge.util.settings import Argument, Count, Only, Option, Output, Settings, options_of
@@ -110,6 +109,10 @@ class JudgeConfig(Settings):
     @classmethod
     def _known_source(cls, prompts: str | None) -> str | None:
         if prompts is not None:
+            from trajudge.prompts.published import (  # noqa: PLC0415 - where it is named
+                check_source,
+            )
+
             check_source(prompts)
         return prompts
 
@@ -326,6 +329,14 @@ mistake in the call or its files, 130 interrupted (everything kept: the same com
             name="judge",
         ),
     ] = ("simplified",)
+    reproduce: Annotated[
+        str | None,
+        Option(
+            "a row of a paper: its judge, model, prompts, parameters, split and protocol in one "
+            "(agentrewardbench:NAME, an unknown NAME lists them)",
+            "PAPER:ROW",
+        ),
+    ] = None
     judge: Annotated[JudgeConfig, _OF_ALL] = JudgeConfig()
     data: DataConfig = DataConfig()
     calls: CallConfig = CallConfig()
@@ -345,6 +356,19 @@ mistake in the call or its files, 130 interrupted (everything kept: the same com
         """Write JSON lines to standard error before anything is refused, where it is asked for."""
         if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):
             log_as_json()
+
+    @model_validator(mode="after")
+    def _reproduce(self) -> Self:
+        """Put in the settings of the row that is to be reproduced."""
+        if self.reproduce is None:
+            return self
+        from trajudge.eval.runs.reproduce import (  # noqa: PLC0415 - where it is named
+            find_row,
+            with_row,
+        )
+
+        reproduced: Self = with_row(self, find_row(self.reproduce), f"--reproduce {self.reproduce}")
+        return reproduced
 
     @model_validator(mode="after")
     def _check(self) -> Self:
