@@ -53,10 +53,11 @@ def answer(incoming: Incoming) -> str:
 
 
 def bodies(server: LlmServer) -> Counter[bytes]:
-    """Every body, whose limit of a reply has one of its two names."""
+    """Every body; the limit of a reply has one of its two names, and 0 is 0.0."""
     read = [dict(seen.payload) for seen in server.seen]
     for body in read:
         body.setdefault("max_tokens", body.pop("max_completion_tokens", None))
+        body["temperature"] = float(body["temperature"])
     return Counter(orjson.dumps(body, option=orjson.OPT_SORT_KEYS) for body in read)
 
 
