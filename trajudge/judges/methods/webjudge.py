@@ -81,11 +81,13 @@ class WebJudgeOptions(SourcedAnswerOptions):
 
 
 class Note(NamedTuple):
-    """What was said of a screenshot, and its score of 1 to 5."""
+    """What was said of a screenshot, and its score of 1 to 5; 0 where ``unread`` says why it could
+    not be read, as in the source."""
 
     shot: Shot
     score: float
     text: str
+    unread: ReplyParseError | None = None
 
 
 class _OwnForm:
@@ -257,23 +259,22 @@ class WebJudge:
             reply = await ask(messages, stage="key_points", rung=rung, assume=ASSUMED_POINTS)
             points = parse_complete_reply(reply, self._form.points)
         works = [partial(self._note, goal, points, shot, pictures, ask) for shot in shots]
-        read = await gather_bounded(works)
-        notes = [note for note in read if isinstance(note, Note)]
-        if not notes:
-            raise next(note for note in read if isinstance(note, ReplyParseError))
+        notes = await gather_bounded(works)
+        unread = [note.unread for note in notes if note.unread is not None]
+        if len(unread) == len(notes):
+            raise unread[0]
         passed = self._form.best([note for note in notes if note.score >= options.threshold])
         best = passed[: options.screenshots]
         verdict = await self._verdict(trajectory, points, best, pictures, ask)
-        if unread := len(read) - len(notes):
-            scores = {**verdict.scores, UNREAD: float(unread)}
+        if unread:
+            scores = {**verdict.scores, UNREAD: float(len(unread))}
             verdict = verdict.model_copy(update={"scores": scores})
         return verdict
 
     async def _note(
         self, goal: str, points: str, shot: Shot, pictures: Sequence[Picture], ask: Model
-    ) -> Note | ReplyParseError:
-        """Ask for a note on one screenshot; a reply that cannot be read is returned as its error,
-        for the screenshot is then left out, as in the source."""
+    ) -> Note:
+        """Ask for a note on one screenshot."""
         shown = picture(shot.image, self._options.images, DETAIL)
         messages = self._form.screenshot(goal, points, shown, pictures)
         form = self._options.answer_format(SCORE.schema)
@@ -282,7 +283,7 @@ class WebJudge:
                 reply = await ask(messages, stage="screenshot", assume=ASSUMED_SCORE, **form)
                 grade = parse_reply(reply, self._form.grade)
         except ReplyParseError as error:
-            return error
+            return Note(shot, 0, "", error)
         text = grade.reasoning
         if not self._options.is_published:
             text = cut_middle(text, self._options.note_tokens)
