@@ -68,6 +68,13 @@ def read_fidelity() -> Mapping[str, Fidelity]:
     }
 
 
+def published_texts(name: str) -> dict[str, str]:
+    """Return the known SHA-256 of the texts that a judge's source published, by judge or variant;
+    empty where they cannot be asked with."""
+    compared = read_fidelity().get(name)
+    return dict(compared.published.texts) if compared and compared.published else {}
+
+
 def fidelity_items(name: str) -> list[FidelityItem]:
     """Return the items of a judge, and one for its rules. Raises UserError for a judge that has no
     source."""

@@ -39,6 +39,7 @@ from trajudge.judges.adapters.local import shown_model
 from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
+from trajudge.judges.fidelity import published_texts
 from trajudge.judges.judging import REPAIR
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import (
@@ -527,6 +528,7 @@ def _plan(request: RunRequest, config: JudgeConfig, chosen: ChosenData) -> RunPl
         card=card.model_dump(mode="json") if card else {},
         prompt_hash=ready.prompt_hash,
         text_hash=getattr(ready.judge, "text_hash", None) or None,
+        published_texts=published_texts(config.judge),
         options=ready.options,
         samples=run.samples,
         seed=calls.seed,
