@@ -116,7 +116,7 @@ def test_the_rules_row_asks_nobody(dataset: Path, capsys: pytest.CaptureFixture[
     assert main(["--reproduce", "agentrewardbench:functional", *words]) == 0
     assert [one.success for one in read_judgments(Path("run"))].count(True) == 4
     notes = capsys.readouterr().err
-    assert "--judge rule-based --split test --protocol agentrewardbench" in notes
+    assert "--judge rule-based --split test --protocol agentrewardbench\n" in notes
     assert "precision 83.8, recall 55.9, F1 67.1 (Table 1, rule-based)" in notes
 
 
@@ -153,6 +153,18 @@ def test_a_row_is_what_the_package_says(name: str) -> None:
         shown = row.settings["representation"]
         assert own["use_screenshot"] == (shown in {"screenshot", "both"})
         assert own["use_axtree"] == (shown in {"axtree", "both"})
+
+
+def test_the_docs_show_every_row_beside_the_papers_figures() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
+    for name, figures in FIGURES.items():
+        [line] = [line for line in docs.splitlines() if line.startswith(f"| `{name}` |")]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells[-3:] == [str(figures.precision), str(figures.recall), str(figures.f1)]
+        row = find_row(f"agentrewardbench:{name}").settings
+        assert cells[1].strip("`") == row["judge"][0]
+        assert cells[2].strip("`") == row.get("model", ("",))[0]
+        assert cells[3] == row.get("representation", "")
 
 
 def test_every_judge_of_the_package_is_a_row() -> None:

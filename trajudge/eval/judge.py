@@ -36,7 +36,7 @@ def run(request: RunRequest) -> int:
         log_as_json()
     warn_without_effect(request)
     if request.reproduce:
-        for note in notes(request.reproduce):
+        for note in notes(request):
             sys.stderr.write(f"note: {note}\n")
     with progress_bar("reading the data"):
         runs = plan_runs(request)

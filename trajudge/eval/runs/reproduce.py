@@ -7,7 +7,7 @@ them, the prompts from its other files. What the paper says of a row is here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -75,14 +75,6 @@ class PaperRow:
     settings: Mapping[str, Any]
     options: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def words(self) -> str:
-        """The options as a command line has them."""
-        given = {**self.settings, **self.defaults}
-        words = [f"--{name.replace('_', '-')} {_word(value)}" for name, value in given.items()]
-        words += [f"--judge-option {name}={value}" for name, value in self.options.items()]
-        return " ".join(words)
 
 
 def _word(value: Any) -> str:
@@ -194,8 +186,17 @@ def _conflict(named: str, flag: str, value: object, given: object) -> UserError:
     )
 
 
-def notes(reproduce: str) -> Iterator[str]:
-    """Yield what a row sets, for the beginning of a run, and what the paper says of it."""
-    row = find_row(reproduce)
-    yield f"--reproduce {reproduce}: {row.words}"
-    yield f"the paper: {row.figures}"
+def notes(request: Any) -> list[str]:
+    """Return what the row of a ``RunRequest`` sets, as a command line has it, and what the paper
+    says of it."""
+    row = find_row(request.reproduce)
+    one_by_one = keywords_of(type(request))
+    given = dict(row.settings)
+    for name, value in row.defaults.items():
+        one = one_by_one[name]
+        if getattr(_group(request, one.path), one.field) == value:
+            given[name] = value
+    words = [f"{one_by_one[name].flag} {_word(value)}" for name, value in given.items()]
+    words += [f"--judge-option {name}={value}" for name, value in row.options.items()]
+    named = f"--reproduce {request.reproduce}"
+    return [f"{named}: {' '.join(words)}", f"the paper: {row.figures}"]
