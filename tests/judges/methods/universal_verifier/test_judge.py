@@ -248,9 +248,10 @@ def test_a_history_that_does_not_fit_is_cut() -> None:
 
 def test_prompt_and_reply_share_a_small_window() -> None:
     ask = StageScript()
-    judged(ask, max_prompt_tokens=10_000)
+    judged(ask, max_prompt_tokens=40_000, reply_tokens=30_000)
     strong = [call for call in ask.asked if call.stage != "baseline"]
-    assert {call.parameters["max_tokens"] for call in strong} == {5_000}
+    assert {call.parameters["max_tokens"] for call in strong} == {20_000}
+    assert ask.stages["outcome"] == 1
 
 
 @pytest.mark.parametrize(
