@@ -21,11 +21,13 @@ from typing import Any
 
 from PIL import Image, ImageDraw
 
-from trajudge.judges.judging import BaseClient, CallArgs
-from trajudge.judges.methods.universal_verifier.judge import VerifierRecord
-from trajudge.judges.methods.universal_verifier.model import RubricItem
+from trajudge.judges.adapters.errors import NoAccess
+from trajudge.judges.judging import FAILURES, BaseClient, CallArgs
+from trajudge.judges.methods.universal_verifier.judge import Verification, VerifierRecord
+from trajudge.judges.methods.universal_verifier.model import RubricItem, UniversalVerifierOptions
 from trajudge.judges.methods.universal_verifier.replies import ASSUMED, parse_rubric
 from trajudge.judges.model import Model, Reply, Text
+from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 
 FILE = Path(__file__).with_name("contrast.toml")
@@ -486,3 +488,22 @@ class Deciding(BaseClient):
             return Reply(text=call_args.assume)
         texts = [p.text for m in call_args.messages for p in m.parts if isinstance(p, Text)]
         return Reply(text=reply(self._trace, stage, "\n".join(texts), decides=""))
+
+
+async def decided_right(
+    case: Contrast, trace: Trace, model: Model, options: UniversalVerifierOptions
+) -> tuple[bool | None, str]:
+    """Whether ``model`` decides a trace as its verdict says, None without a usable reply; and the
+    reply, or what went wrong. Raises NoAccess."""
+    ask = Deciding(case, trace, model)
+    prompt = load_prompt("universal-verifier")
+    verification = Verification(ask, options, prompt, trace.run(), None)
+    try:
+        record = await verification.record()
+    except FAILURES as error:
+        if isinstance(error, NoAccess):
+            raise
+        return None, str(error)
+    if case.stage in verification.errors:
+        return None, str(verification.errors[case.stage])
+    return satisfied(trace, case.stage, record, trace.verdict), ask.replied or ""

@@ -19,6 +19,7 @@ from tests.judges.methods.universal_verifier.contrast import (
     Deciding,
     Trace,
     contrasts,
+    decided_right,
     drawn,
     facts_of,
     reply,
@@ -178,3 +179,32 @@ def test_a_drawn_page_is_the_same_every_time() -> None:
     assert (
         drawn.__wrapped__("Basket: 1 lamp") == drawn("Basket: 1 lamp") != drawn("Basket: 2 lamps")
     )
+
+
+class Saying(BaseClient):
+    """Gives the same reply to everything."""
+
+    calls: tuple[()] = ()
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    async def answer(self, call_args: CallArgs) -> Reply:
+        return Reply(text=self._text)
+
+
+@pytest.mark.parametrize("stage", ORDER)
+def test_a_models_decisions_are_counted(stage: str) -> None:
+    """Right, wrong, and without a usable reply, which is neither."""
+    case = next(case for case in CASES if case.stage == stage)
+
+    def asked(trace: Trace, model: Model) -> bool | None:
+        return asyncio.run(decided_right(case, trace, model, SETTINGS))[0]
+
+    for trace, other in ((case.a, case.b), (case.b, case.a)):
+        assert asked(trace, Following(case, trace)) is True
+        shot = "This is screenshot 1 of 1\n"
+        prompt = shot + "".join(f"criterion_idx {n}: \n" for n in range(len(trace.items)))
+        contrary = reply(other, stage, prompt, decides=stage)
+        assert asked(trace, Saying(contrary)) is False
+        assert asked(trace, Saying("I cannot say.")) is None
