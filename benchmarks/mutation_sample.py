@@ -1,16 +1,20 @@
 """Do the tests notice a wrong boundary? ``python -m benchmarks.mutation_sample [--seed N]``.
 
 Draws edits of documented code (a comparison, a boundary, a sign, a default, a connective; each in a
-public function, or in a constant of a module) and runs the tests of its room on a copy of the
-checkout with one edit at a time: first those that name the module, then the others. Prints each
-edit, and how many were caught. An edit that changes nothing that anybody could see (an equivalent
-one) counts as missed: look at it before you say so.
+public function, or in a constant of a module) and runs tests on a copy of the checkout with one
+edit at a time: first the files that name the module. For the edits that these do not notice the
+tests of their rooms run once, each edited function saying by which tests it is entered (a constant
+or a field is "entered" with every function that mentions its name); an edit is then held to those
+tests, the quickest first, and to the rest of their files: a test that never enters a function
+cannot notice an edit of it. Prints each edit, and how many were caught. An edit that changes
+nothing that anybody could see (an equivalent one) counts as missed: look at it before you say so.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import re
 import shutil
@@ -18,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
@@ -37,18 +41,23 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.NotEq: "==",
 }
 MISSED = "MISSED"
-TESTED_BY = {"stats": "eval", "util": "trajectories"}
+TESTED_BY = {"stats": ["eval"], "util": ["trajectories", "eval"]}
+TRACE = "entered_by"  # the module in the copy that notes which test enters which function
 SIGNS: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+"}
 
 
 class Edit(NamedTuple):
-    """Put ``new`` for the characters ``start`` to ``end`` of line ``line`` (from 1) of ``path``."""
+    """Put ``new`` for the bytes ``start`` to ``end`` of line ``line`` (from 1) of ``path``.
+
+    ``names`` are the constant, or the class and its field, whose value is edited.
+    """
 
     path: Path
     line: int
     start: int
     end: int
     new: str
+    names: tuple[str, ...] = ()
 
     @property
     def room(self) -> str:
@@ -87,26 +96,32 @@ def edits(path: Path) -> Iterator[Edit]:
 def defaults(path: Path) -> Iterator[Edit]:
     """Yield every edit of a number that a constant or a parameter's default is, or a flag."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    values: list[ast.expr | None] = []
+    values: list[tuple[tuple[str, ...], ast.expr | None]] = []
     for part in tree.body:
         node: ast.AST = part
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and not _private(target.id):
-            values.append(getattr(node, "value", None))
+            values.append(((target.id,), getattr(node, "value", None)))
     for node in ast.walk(tree):
         if _is_function(node) and not _private(node.name):
-            values += [*node.args.defaults, *node.args.kw_defaults]
+            values += [((), value) for value in (*node.args.defaults, *node.args.kw_defaults)]
         elif isinstance(node, ast.ClassDef) and not _private(node.name):
-            values += [part.value for part in node.body if isinstance(part, ast.AnnAssign)]
-    for value in values:
+            values += [
+                ((node.name, part.target.id), part.value)
+                for part in node.body
+                if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+            ]
+    for names, value in values:
         if isinstance(value, ast.Constant) and value.end_col_offset is not None:
             if isinstance(value.value, bool):
                 new = str(not value.value)
-            elif isinstance(value.value, int | float):
-                new = repr(value.value + 1 if isinstance(value.value, int) else value.value * 1.1)
+            elif isinstance(value.value, int):
+                new = repr(value.value + 1)
+            elif isinstance(value.value, float):
+                new = repr(value.value * 1.1 or 0.1)
             else:
                 continue
-            yield Edit(path, value.lineno, value.col_offset, value.end_col_offset, new)
+            yield Edit(path, value.lineno, value.col_offset, value.end_col_offset, new, names)
 
 
 def documented(tree: ast.Module) -> Iterator[ast.AST]:
@@ -161,36 +176,188 @@ def draw(count: int, rng: np.random.Generator) -> list[Edit]:
     return [found[number] for number in rng.choice(len(found), count, replace=False)]
 
 
-def tests_of(edit: Edit, root: Path) -> list[list[str]]:
-    """Return the tests to run: those that name the module, then all of the room."""
-    room = root / "tests" / TESTED_BY.get(edit.room, edit.room)
+def naming(edit: Edit, root: Path) -> list[str]:
+    """Return the test files that name the module of an edit, those of its room first."""
     module = edit.path.with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
     package, _, name = module.rpartition(".")
-    naming = [
-        str(path.relative_to(root))
+    said = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b")
+    named = [
+        path.relative_to(root)
         for path in sorted((root / "tests").rglob("test_*.py"))
-        if module in (text := path.read_text(encoding="utf-8"))
-        or f"from {package} import {name}" in text
+        if said.search(path.read_text(encoding="utf-8"))
     ]
-    return [part for part in (naming, [str(room.relative_to(root))]) if part]
+    own = rooms([edit], root)
+    return [
+        str(path) for path in sorted(named, key=lambda path: str(Path(*path.parts[:2])) not in own)
+    ]
 
 
-def outcome(edit: Edit, root: Path, workers: int, seconds: float) -> str:
-    """Run the tests on the copy with the edit: "caught", "MISSED", or "no end" after ``seconds``
-    (which counts as caught: an edit that never ends is noticed). A test that fails without the
-    edit as well does not count."""
+def rooms(edits: list[Edit], root: Path) -> list[str]:
+    """Return the folders of tests of the edits' rooms."""
+    names = {name for edit in edits for name in TESTED_BY.get(edit.room, [edit.room])}
+    return [f"tests/{name}" for name in sorted(names) if (root / "tests" / name).is_dir()]
+
+
+def trace(drawn: list[Edit], root: Path) -> None:
+    """Have every function concerned note in the copy which test enters it."""
+    for path in sorted((root / "trajudge").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines(keepends=True)
+        here = path.relative_to(root)
+        notes: list[tuple[int, int, int]] = []
+        for node in ast.walk(ast.parse(text)):
+            if not _is_function(node):
+                continue
+            first = node.body[1 if ast.get_docstring(node) and len(node.body) > 1 else 0]
+            inside = range(node.lineno, (node.end_lineno or 0) + 1)
+            mentioned = set(re.findall(r"\w+", "".join(lines[inside[0] - 1 : inside[-1]])))
+            line = min(
+                [first.lineno, *(one.lineno for one in getattr(first, "decorator_list", []))]
+            )
+            if line > node.lineno:
+                notes += [
+                    (line, first.col_offset, number)
+                    for number, edit in enumerate(drawn)
+                    if (mentioned & {*edit.names})
+                    or (not edit.names and edit.path == here and edit.line in inside)
+                ]
+        for line, column, number in sorted(notes, reverse=True):
+            lines.insert(line - 1, f"{' ' * column}__import__('{TRACE}').entered({number})\n")
+        if notes:
+            _write(path, "".join(lines))
+
+
+BROKEN = (3, 4)  # what pytest returns after a defect, and where it could not begin
+
+
+class NotBegunError(Exception):
+    """No test was run."""
+
+
+TRACING = """
+import json
+import os
+from pathlib import Path
+
+seen = set()
+here = Path(__file__)
+
+
+def note(name, *values):
+    with here.with_name(name).open("a", encoding="utf-8") as notes:
+        notes.write(json.dumps(values) + "\\n")
+
+
+def entered(number):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+    if test and (number, test) not in seen:
+        seen.add((number, test))
+        note("entered.jsonl", number, test)
+
+
+def pytest_runtest_logreport(report):
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        note("reports.jsonl", report.nodeid, report.failed, report.duration)
+
+
+def pytest_collectreport(report):
+    if report.failed:
+        note("reports.jsonl", report.nodeid, True, 0)
+
+
+def pytest_collection_modifyitems(config, items):
+    if "TRAJUDGE_TESTS" in os.environ:
+        order = json.loads(Path(os.environ["TRAJUDGE_TESTS"]).read_text())
+        rank = {test: number for number, test in enumerate(order)}
+        items[:] = sorted((i for i in items if i.nodeid in rank), key=lambda i: rank[i.nodeid])
+"""
+
+
+def entering(drawn: list[Edit], root: Path, workers: int) -> list[list[str]]:
+    """Return for each edit the tests that enter its function, the quickest first.
+
+    Tests that fail in the copy as it is are left out.
+    """
+    texts = {path: path.read_text(encoding="utf-8") for path in (root / "trajudge").rglob("*.py")}
+    (root / "entered.jsonl").write_text("", encoding="utf-8")
+    trace(drawn, root)
+    try:
+        reports = _pytest(rooms(drawn, root), root, workers, None)
+    finally:
+        for path, text in texts.items():
+            if path.read_text(encoding="utf-8") != text:
+                _write(path, text)
+    seconds: dict[str, float] = {}
+    for test, _, spent in reports:
+        seconds[test] = seconds.get(test, 0.0) + spent
+    tests: list[set[str]] = [set() for _ in drawn]
+    for line in (root / "entered.jsonl").read_text(encoding="utf-8").splitlines():
+        number, test = json.loads(line)
+        tests[number].add(test)
+    broken = {test for test, failed, _ in reports if failed}
+    return [
+        sorted(each - broken, key=lambda test: (seconds.get(test, 0.0), test)) for each in tests
+    ]
+
+
+def outcome(
+    edit: Edit, files: list[str], tests: list[str] | None, root: Path, seconds: float
+) -> str:
+    """Run the files, or ``tests`` of them in this order, on the copy with the edit: "caught",
+    "MISSED", or "no end" after ``seconds`` (which counts as caught: an edit that never ends is
+    noticed). A test that fails without the edit as well does not count."""
     text = (root / edit.path).read_text(encoding="utf-8")
-    for tests in tests_of(edit, root):
+    while files and tests != []:
         _write(root / edit.path, edit.applied(text))
         try:
-            failing = _failing(tests, root, workers, seconds)
+            failing = _failing(files, root, seconds, tests)
         except subprocess.TimeoutExpired:
             return "no end"
+        except NotBegunError:
+            failing = None
         finally:
             _write(root / edit.path, text)
-        if failing and not _failing(failing, root, 0, seconds):
+        if failing is None:
+            _pytest([*files, "--collect-only"], root, 0, None)  # or nothing begins here at all
             return "caught"
+        if not failing:
+            break
+        named = {test.partition("::")[0] for test in failing}
+        if not _failing(sorted(named), root, None, failing):
+            return "caught"
+        if tests is None:
+            files = [file for file in files if file not in named]
+        else:
+            tests = [test for test in tests if test not in failing]
     return MISSED
+
+
+def outcomes(
+    drawn: list[Edit], root: Path, workers: int, seconds: float
+) -> Iterator[tuple[Edit, str]]:
+    """Yield every edit with its outcome, those first that the tests of their module notice."""
+    left = []
+    for edit in drawn:
+        word = outcome(edit, naming(edit, root), None, root, seconds)
+        if word == MISSED:
+            left.append(edit)
+        else:
+            yield edit, word
+    for edit, tests in zip(left, entering(left, root, workers) if left else [], strict=True):
+        files = sorted({test.partition("::")[0] for test in tests})
+        word = outcome(edit, files, tests, root, seconds)
+        if word == MISSED:
+            others = [file for file in files if file not in naming(edit, root)]
+            word = outcome(edit, others, None, root, seconds)
+        yield edit, word
+
+
+def _failing(
+    files: list[str], root: Path, seconds: float | None, tests: list[str] | None
+) -> list[str]:
+    """Return the first test that fails, if any. Raises as ``_pytest``."""
+    reports = _pytest(files, root, 0, seconds, tests)
+    return list(dict.fromkeys(test for test, failed, _ in reports if failed))
 
 
 def _write(path: Path, text: str) -> None:
@@ -200,25 +367,43 @@ def _write(path: Path, text: str) -> None:
     os.utime(path, (later, later))
 
 
-def _failing(tests: list[str], root: Path, workers: int, seconds: float) -> list[str]:
-    """Return the test files that have a failure, the first ones alone. Raises TimeoutExpired."""
-    options = ["-x", "-q", "--tb=no", "-rfE", "-m", "not slow", "-p", "no:cacheprovider"]
+def _pytest(
+    files: list[str],
+    root: Path,
+    workers: int,
+    seconds: float | None,
+    tests: list[str] | None = None,
+) -> list[tuple[str, bool, float]]:
+    """Run the files, or ``tests`` of them in this order, without workers up to the first failure.
+
+    Returns name, whether it failed, and seconds of every part of a test. Raises
+    subprocess.TimeoutExpired, and NotBegunError where pytest cannot be started.
+    """
+    options = ["-q", "--tb=no", "-m", "not slow", "-p", "no:cacheprovider", "-p", TRACE]
+    options += ["-n", str(workers)] if workers else ["-x", "-p", "no:xdist"]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    if tests is not None:
+        order = root / "tests_to_run.json"
+        order.write_text(json.dumps(tests), encoding="utf-8")
+        environment["TRAJUDGE_TESTS"] = str(order)
+    notes = root / "reports.jsonl"
+    notes.write_text("", encoding="utf-8")
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options, "-n", str(workers), *tests],
+        [sys.executable, "-m", "pytest", *options, *files],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE,
+        env=environment,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        text=True,
         start_new_session=True,
     ) as process:
         try:
-            shown, _ = process.communicate(timeout=seconds)
+            process.wait(seconds)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    files = re.findall(r"^(?:FAILED|ERROR) (tests/[\w/]+\.py)", shown, re.MULTILINE)
-    return list(dict.fromkeys(files))
+    if process.returncode in BROKEN:
+        raise NotBegunError(f"pytest ended with {process.returncode}: {files}")
+    return [tuple(json.loads(line)) for line in notes.read_text("utf-8").splitlines()]
 
 
 def copy(root: Path) -> None:
@@ -230,6 +415,7 @@ def copy(root: Path) -> None:
         shutil.copyfile(ROOT / name, root / name)
     for name in LINKS:
         (root / name).symlink_to(Path("trajudge") / name)
+    (root / f"{TRACE}.py").write_text(TRACING, encoding="utf-8")
 
 
 def main() -> int:
@@ -243,16 +429,17 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the edits alone")
     options = parser.parse_args()
     drawn = draw(options.edits, np.random.default_rng(options.seed))[options.skip :]
-    lines = [edit.shown() for edit in drawn]  # the checkout may change meanwhile, the copy does not
+    shown = {edit: edit.shown() for edit in drawn}  # of the checkout as it is now
     found = 0
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
+        words: Iterable[tuple[Edit, str]] = ((edit, "") for edit in drawn)
         if not options.list:
             copy(root)
-        for edit, line in zip(drawn, lines, strict=True):
-            word = "" if options.list else outcome(edit, root, options.workers, options.seconds)
+            words = outcomes(drawn, root, options.workers, options.seconds)
+        for edit, word in words:
             found += word != MISSED
-            print(f"{word:8}{line}", flush=True)
+            print(f"{word:8}{shown[edit]}", flush=True)
     if not options.list:
         print(f"{found} of {len(drawn)} edits caught")
     return 0 if options.list or found >= 0.9 * len(drawn) else 1

@@ -19,10 +19,10 @@ import pytest
 import trajudge as tj
 from tests.batch_server import BatchServer
 from tests.conftest import missing
-from tests.eval.accept.decided_runs import SETTINGS, decided, lines
-from tests.eval.accept.decided_runs import new_runs as strangers
-from tests.eval.analysis.scored_run import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
+from tests.eval.decided_runs import SETTINGS, decided, lines
+from tests.eval.decided_runs import new_runs as strangers
+from tests.eval.scored_run import make_run
 from tests.llm_server import LlmServer
 from tests.spelling import MISUNDERSTOOD
 from tests.trajectories.loaders.conversations import colour as seen_colour

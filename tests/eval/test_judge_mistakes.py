@@ -109,16 +109,6 @@ class TestMistakes:
         limits = ["--max-cost", "1", "--concurrency", "4", "--cache", "c.sqlite", "--seed", "1"]
         assert run("--judge", "heuristic", "--limit", "2", *limits) == 0
 
-    def test_data_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run("--judge", "heuristic", data="webvoyager:absent") == 2
-        assert "absent" in capsys.readouterr().err
-
-    def test_a_server_that_is_not_there_is_said_where(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert run("--model", "m", "--base-url", "http://127.0.0.1:9/v1") == 2
-        assert "127.0.0.1:9" in capsys.readouterr().err
-
     def test_a_wrong_key_stops_at_once_and_is_not_shown(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -130,14 +120,6 @@ class TestMistakes:
         assert "OPENAI_API_KEY" in shown.err
         everything = shown.err + shown.out + Path("run/judgments.jsonl").read_text()
         assert "sk-secret-value" not in everything
-
-    @pytest.mark.slow
-    def test_a_folder_of_another_run(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run("--judge", "heuristic") == 0
-        before = Path("run/judgments.jsonl").read_bytes()
-        assert run("--judge", "rule-based") == 2
-        assert "choose another --out" in capsys.readouterr().err
-        assert Path("run/judgments.jsonl").read_bytes() == before
 
 
 @pytest.fixture

@@ -1,18 +1,21 @@
-"""--max-cost against a server that keeps the bill: what it charged never passes the limit."""
+"""--max-cost against a server that keeps the bill; what a run may cost, predicted and confirmed."""
 
 from __future__ import annotations
 
+import re
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.command_words import instead
-from tests.eval.judge_command import SAMPLE, model, statuses
+from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.eval.killed_command import Command
 from tests.eval.till import LONG, OUTPUT, PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
+from trajudge.eval.store.run_folder import paid, read_judgments
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -61,13 +64,6 @@ def test_a_call_that_fits_no_more_is_never_begun(capsys: pytest.CaptureFixture[s
     assert till.bill == 0
     said = on_one_line(capsys.readouterr().err)
     assert "$0.0500 is left of --max-cost 0.05" in said and "lower --max-tokens" in said
-
-
-def test_a_server_that_is_not_there_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with LlmServer() as gone:
-        pass
-    assert judge(gone, 0.2, 8) == 2
-    assert "no answer from" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -139,3 +135,73 @@ def test_a_request_that_two_runs_paid_for_counts_for_both() -> None:
             judge(server, 0.5, 1, *words, *judges)
             assert len(till.charged) == paid
     assert 0.48 < till.bill <= 0.5
+
+
+def test_what_the_cache_answers_takes_nothing_of_the_budget_of_a_grid() -> None:
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 10.0\n')
+    words = ["--prices", "prices.toml", "--limit", "6", "--max-failures", "6", "--repair", "0"]
+    with LlmServer() as server:
+        assert model(server, *words, "--yes") == 0
+        dollars = sum(paid(read_judgments(Path("run"))).values())
+        assert dollars > 1
+        grid = ["--judge", "simplified", "--judge", "insta", "--out", "grid"]
+        assert model(server, *words, *grid, "--max-cost", f"{2 * dollars}") == 0
+        assert server.stats.requests == 12
+
+
+def test_an_unpriced_model_cannot_have_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    with LlmServer() as server:
+        assert model(server, "--max-cost", "1") == 2
+        assert server.stats.requests == 0
+    assert "price" in capsys.readouterr().err
+
+
+def test_a_dear_run_that_nobody_can_confirm_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 10.0\n')
+    with LlmServer() as server:
+        assert model(server, "--prices", "prices.toml") == 2
+        assert "predicted to cost $" in capsys.readouterr().err
+        assert server.stats.requests == 0
+        assert model(server, "--prices", "prices.toml", "--yes") == 0
+
+
+def test_a_dry_run_needs_no_key_and_makes_no_call(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--model", "gpt-4o", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert f"calls         {SAMPLE}, 0 of them" in shown
+    counted = re.findall(r"(?:input|output) tokens +([\d,]+)", shown)
+    read, written = (int(number.replace(",", "")) for number in counted)
+    price = (read * 2.50 + written * 10.00) / 1e6
+    assert f"cost          ${price:.4f}" in shown
+    assert not Path("run").exists()
+
+
+def test_the_price_predicted_is_the_price_of_the_tokens_that_openai_counts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run's replies are as long as the prediction assumes, so the prompts decide."""
+    package = find_spec("litellm")
+    if package is None or find_spec("tiktoken") is None:
+        pytest.skip("the extra litellm, which brings OpenAI's token table, is not installed")
+    tables = Path(str(package.origin)).parent / "litellm_core_utils" / "tokenizers"
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tables))
+    import tiktoken
+
+    encoding = tiktoken.get_encoding("cl100k_base")
+    assert run("--model", "gpt-4o", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    predicted = int(shown.split("input tokens")[1].split()[0].replace(",", ""))
+    with LlmServer(record=SAMPLE) as server:
+        assert model(server) == 0
+        used = sum(len(encoding.encode(seen.prompt)) for seen in server.seen)
+    assert predicted == pytest.approx(used, rel=0.1)
+
+
+def test_a_grid_is_priced_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--judge", "heuristic", "--judge", "simplified", "--model", "gpt-4o"]
+    assert run(*words, "--model", "gpt-4o-mini", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    prices = [float(line.split("$")[1]) for line in shown.splitlines() if "$" in line]
+    assert len(prices) == 4
+    assert prices[0] == 0 < prices[2] < prices[1]
+    assert prices[-1] == pytest.approx(sum(prices[:-1]), abs=2e-4)

@@ -1,9 +1,11 @@
-"""A place that cannot be written is refused before the work: before even the inputs are read."""
+"""A place that cannot be written is refused before the work; a full disk loses nothing."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.eval.full_disk import no_file_beyond
 from tests.eval.output_places import needed
 from tests.eval.parsers import TABLE, parsers
 from tests.rules.evaluated import TASKS
 from trajudge.eval.cli import main, named
+from trajudge.eval.cli import main as trajudge
+from trajudge.eval.judge import main as judge_command
 from trajudge.util.commands import BROKEN_PIPE
 from trajudge.util.settings import Output, options_of
 
@@ -93,26 +98,6 @@ def test_a_dry_run_writes_nothing_and_asks_for_no_place(
     assert f"config.yaml: --out {out}: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "file", "said"),
-    [
-        (["audit"], "audit.json", "official reward"),
-    ],
-)
-def test_a_result_is_printed_where_its_file_cannot_be_written(
-    words: list[str], file: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, out = tmp_path / "run", tmp_path / "out"
-    judge = ["judge", "--judge", "heuristic", "--data", "sample", "--out", str(run)]
-    assert main(judge) == 0
-    (out / file).mkdir(parents=True)
-    capsys.readouterr()
-    assert main([*words, str(run), "--out", str(out)]) == 2
-    shown = capsys.readouterr()
-    assert said in shown.out
-    assert shown.err.splitlines()[-1].startswith(f"error: --out {out}: cannot be written (")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "files"),
@@ -167,3 +152,117 @@ def test_a_default_place_is_looked_at_likewise(
     assert main(words.split()) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith(("error: --out ", "error: --save ")) and said in error
+
+
+WORDS = ["--judge", "heuristic", "--data", "sample", "--limit", "20", "--out"]
+
+
+@pytest.fixture
+def undisturbed(tmp_path: Path) -> Path:
+    assert judge_command([*WORDS, str(tmp_path / "undisturbed")]) == 0
+    return tmp_path / "undisturbed"
+
+
+@pytest.mark.slow
+def test_is_one_sentence_at_every_write_and_loses_nothing(
+    undisturbed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = (undisturbed / "judgments.jsonl").read_bytes()
+    sizes = {path.stat().st_size for path in undisturbed.iterdir()}
+    for limit in sorted({0, 1} | {size - 1 for size in sizes if size}):
+        folder = tmp_path / str(limit)
+        capsys.readouterr()
+        with no_file_beyond(limit):
+            code = judge_command([*WORDS, str(folder)])
+        shown = capsys.readouterr().err
+        assert code == 2
+        assert shown.count("error: ") == 1
+        assert "cannot be written (File too large)" in shown
+        assert judge_command([*WORDS, str(folder)]) == 0
+        assert (folder / "judgments.jsonl").read_bytes() == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("score RUN --mismatches OUT", "heuristic"),
+        ("score RUN --submission OUT --plots OUT-plots", "heuristic"),
+        ("audit RUN --out OUT", "official reward"),
+        ("robust RUN --attacked ATTACKED --out OUT", "heuristic"),
+    ],
+)
+def test_a_result_is_printed_before_it_is_saved(
+    words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The screen of a long computation was lost with the file."""
+    run, attacked = tmp_path / "run", tmp_path / "attacked"
+    made = [*WORDS, str(run)]
+    if "ATTACKED" in words:
+        assert (
+            trajudge(
+                ["data", "perturb", "--data", "sample", "--limit", "3", "--out", str(attacked)]
+            )
+            == 0
+        )
+        made = ["--judge", "heuristic", "--data", str(attacked), "--out", str(run)]
+    assert judge_command(made) == 0
+    places = {"RUN": run, "ATTACKED": attacked}
+    given = [
+        str(places.get(word, word)).replace("OUT", str(tmp_path / "out")) for word in words.split()
+    ]
+    capsys.readouterr()
+    with no_file_beyond(0):
+        code = trajudge(given)
+    shown = capsys.readouterr()
+    assert code == 2
+    assert said in shown.out
+    assert "error: " in shown.err.splitlines()[-1]
+    assert "cannot be written (File too large)" in shown.err
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_an_export_into_a_file_is_refused_before_anything_is_judged(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    words = [*WORDS, str(tmp_path / "run"), "--export", "agentrewardbench", str(tmp_path / name)]
+    assert judge_command(words) == 2
+    shown = capsys.readouterr().err
+    assert shown.endswith(f"{tmp_path / name}: {tmp_path / 'file'} is a file: name a folder\n")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_export_that_cannot_be_written_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "published"
+    out.mkdir()
+    (out / "judgments").write_text("in the way")
+    words = [*WORDS, str(tmp_path / "run"), "--export", "agentrewardbench", str(out)]
+    assert judge_command(words) == 2
+    shown = capsys.readouterr().err
+    assert f"error: {out}: cannot be written (" in shown
+    assert "): make it a folder that can be written and" in shown
+    assert (tmp_path / "run" / "results.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["judge", "--data", "sample", "--judge", "heuristic", "--out"],
+        ["score", "RUN", "--plots"],
+        ["report", "RUN", "--folder"],
+        ["data", "convert", "sample"],
+    ],
+)
+def test_a_device_is_no_folder_to_write_into(
+    command: list[str], undisturbed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipe of the test's own: as root, a mistake would replace a device of the machine."""
+    pipe = undisturbed.parent / "pipe"
+    os.mkfifo(pipe)
+    words = [str(undisturbed) if word == "RUN" else word for word in command]
+    assert trajudge([*words, str(pipe)]) == 2
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert f" {pipe}: {pipe} is a " in shown
+    assert re.search(r" is a (device or a )?pipe: name a (regular file or a )?folder", shown)

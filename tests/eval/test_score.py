@@ -1,25 +1,34 @@
-"""``eval.score``: the same tables from the folder alone, without a call."""
+"""``trajudge score``: the same tables from folders and tables alone, without a call."""
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+import trajudge
+import trajudge as tj
 from tests.commands import report
 from tests.commands import score as main
+from tests.commands import score as score_command
 from tests.eval.cases import key, label, said
 from tests.eval.runs_to_score import LABELS, make_run
 from tests.screens import on_one_line
+from trajudge import compare, read_run, score
+from trajudge import judge as judge_in_python
 from trajudge.annotations import store
+from trajudge.eval.cli import main as trajudge_command
 from trajudge.eval.judge import main as judge
+from trajudge.eval.scoring.notes import mixed_versions
 from trajudge.eval.store.export import ExportSettings, export
-from trajudge.eval.store.run_folder import (
-    write_labels,
-)
+from trajudge.eval.store.run_folder import write_labels
+from trajudge.judges.registry import versions_of
 from trajudge.trajectories.model import Trajectory
+from trajudge.util.errors import UserError
 
 
 def overall(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, dict[str, object]]:
@@ -161,3 +170,219 @@ def test_the_published_scores_of_a_judge_from_its_texts(
     assert "78.6 [69.0, 85.8]" in judge
     assert "rule-based  " in rule
     assert "83.0 [73.4, 89.6]    64.7" in rule
+
+
+NEEDED = ("benchmark", "agent", "task_id", "judge", "success")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return make_run(tmp_path / "run")
+
+
+def table_of(run: Path, suffix: str) -> Path:
+    frame, file = trajudge.read_run(run).to_frame(), run.parent / f"table{suffix}"
+    if suffix == ".csv":
+        frame.to_csv(file, index=False)
+    elif suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(file)
+    else:
+        frame.to_json(file, orient="records", lines=True)
+    return file
+
+
+def scores_of(capsys: pytest.CaptureFixture[str], *words: object) -> list[dict[str, object]]:
+    assert score_command([*map(str, words), "--json", "--baselines", "off"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    return [one for one in report["scores"] if not one["baseline"]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_table_scores_as_the_run_that_it_was_made_of(
+    run: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = ("--annotations", f"trajudge:{run / 'labels.jsonl'}")
+    expected = scores_of(capsys, run, *labels)
+    assert expected and scores_of(capsys, table_of(run, suffix), *labels) == expected
+    assert scores_of(capsys, run / "judgments.jsonl", *labels) == expected
+
+
+def test_a_frame_scores_as_its_run(run: Path) -> None:
+    judgments = trajudge.read_run(run)
+    found = trajudge.score(judgments.to_frame(), judgments.labels)
+    mine = [one for one in found.scores if not one.baseline]
+    assert mine == [one for one in judgments.scores().scores if not one.baseline]
+
+
+def rows_of(run: Path) -> list[dict[str, str]]:
+    with table_of(run, ".csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("name", ["task", "taskID", "question_id", "Prompt"])
+def test_the_task_is_found_by_the_names_that_check_knows(
+    run: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = ("--annotations", f"trajudge:{run / 'labels.jsonl'}")
+    rows = [{name if k == "task_id" else k: v for k, v in row.items()} for row in rows_of(run)]
+    table = write(run.parent / "renamed.csv", rows)
+    assert scores_of(capsys, table, *labels) == scores_of(capsys, run, *labels)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_column_that_is_missing_is_named(
+    run: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{key: value for key, value in row.items() if key != name} for row in rows_of(run)]
+    assert score_command([str(write(run.parent / "cut.csv", rows))]) == 2
+    error = capsys.readouterr().err
+    assert f"cut.csv: has no column {name}, only " in error
+    assert "trajudge check TABLE" in error
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "why"),
+    [
+        ("success", "perhaps", "success"),
+        ("status", "fine", "status"),
+        ("score", "1.5", "score"),
+        ("calls", "[{", "calls, cost or seconds are no numbers"),
+        ("judge", "", "judge"),
+    ],
+)
+def test_a_cell_that_cannot_be_read_is_named_with_its_line(
+    run: Path, column: str, value: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = rows_of(run)
+    rows[1][column] = value
+    assert score_command([str(write(run.parent / "bad.csv", rows))]) == 2
+    error = capsys.readouterr().err
+    assert "bad.csv, line 3: " in error and why in error
+
+
+def test_an_empty_verdict_is_unknown_and_no_no(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = rows_of(run)
+    for row in rows[:5]:
+        row["success"] = ""
+    labels = ("--annotations", f"trajudge:{run / 'labels.jsonl'}")
+    whole, *_ = [s for s in scores_of(capsys, run, *labels) if s["benchmark"] == "overall"]
+    file = write(run.parent / "open.csv", rows)
+    found, *_ = [s for s in scores_of(capsys, file, *labels) if s["benchmark"] == "overall"]
+    assert isinstance(found["missing"], int) and isinstance(whole["missing"], int)
+    assert 0 < found["missing"] - whole["missing"] <= 5
+
+
+def test_the_cost_of_a_row_is_that_of_its_calls(run: Path) -> None:
+    frame = trajudge.read_run(run).to_frame().assign(calls=3, cost=0.25)
+    spent = trajudge.score(frame, trajudge.read_run(run).labels).spending
+    assert sum(one.calls for one in spent) == 3 * len(frame)
+    assert sum(one.cost or 0 for one in spent) == pytest.approx(0.25 * len(frame))
+    assert all(one.cost is None for one in trajudge.score(frame.assign(cost=None)).spending)
+
+
+@pytest.fixture(scope="module")
+def eight_judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("versions") / "run"
+    judge_in_python("sample", judge="heuristic", limit=8, out=folder, yes=True)
+    return folder
+
+
+def in_version(eight_judged: Path, folder: Path, version: int) -> Path:
+    """A copy of the run as another version of the judge would have written it."""
+    shutil.copytree(eight_judged, folder)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["judge_versions"] = {"heuristic": version}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def test_mixed_versions_are_told_by_the_command_and_from_python(
+    eight_judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = in_version(eight_judged, tmp_path / "new", 2)
+    assert score_command([str(eight_judged), str(new)]) == 0
+    shown = capsys.readouterr().out
+    assert "warning: judge heuristic is compared in several versions (version 1 in " in shown
+    judgments = [read_run(eight_judged), read_run(new)]
+    [warning] = compare(judgments).warnings
+    assert "heuristic" in warning
+    assert warning in score(judgments).remarks
+    assert warning in compare(judgments)._repr_html_()
+
+
+def test_one_version_is_no_mixture(
+    eight_judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = in_version(eight_judged, tmp_path / "again", 1)
+    assert score_command([str(eight_judged), str(again)]) == 0
+    assert "several versions" not in capsys.readouterr().out
+    assert compare([read_run(eight_judged), read_run(again)]).warnings == ()
+
+
+def test_the_versions_of_a_panel_are_those_of_its_members() -> None:
+    members = {"members": [{"name": "webjudge"}, {"name": "heuristic"}]}
+    versions = versions_of("panel", {"of": members})
+    assert versions == {"panel": 1, "webjudge": 4, "heuristic": 1}
+    panel = {"webjudge:m": {"webjudge": 1}, "panel-of": versions}
+    [warning] = mixed_versions(panel)
+    assert "version 1 in webjudge:m; version 4 in panel-of" in warning
+
+
+COMMANDS = [
+    "score {} {}",
+    "report {} {} --out out",
+    "select {} {} --target-precision 0.5 --out out",
+    "audit {} {} --out out",
+    "score {} {} --ranks",
+    "accept --judge judge --threshold 1 --run {} --run {} --out out",
+    "label build {} {} --out out",
+    "robust {} {} --attacked attacked --out out",
+]
+
+
+@pytest.fixture
+def run_and_link(own_folder: None) -> Path:
+    """The run's folder ``run``, with a link to it."""
+    Path("link").symlink_to("run")
+    return make_run(Path("run"))
+
+
+@pytest.mark.usefixtures("run_and_link")
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("again", "sentence"),
+    [
+        ("run/", "error: run: is given twice: give each folder once"),
+        ("link/", "error: link: is the folder run, which is given twice: give each folder once"),
+    ],
+)
+def test_a_command_takes_a_run_once(
+    command: str, again: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert trajudge_command(command.format("run", again).split()) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", sentence + "\n")
+    assert not Path("out").exists()
+
+
+def test_so_does_python(run_and_link: Path) -> None:
+    judged = tj.read_run(run_and_link)
+    with pytest.raises(UserError, match="run: is given twice"):
+        judged + tj.read_run("run/")
+    with pytest.raises(UserError, match="run: is given twice"):
+        tj.score([run_and_link, "run"])
+    with pytest.raises(UserError, match="link: is the folder run, which is given twice"):
+        tj.compare([judged, "link"])
+    with pytest.raises(UserError, match="run: is given twice"):
+        tj.select([judged, run_and_link], target_precision=0.5)

@@ -1,12 +1,14 @@
-"""Every format becomes ours, and what is read of ours is what was read before."""
+"""Trajectories: their keys, what a judge is shown of them, and conversion."""
 
 from __future__ import annotations
 
+import pickle
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.app.made_runs import png
 from tests.eval.cases import key
@@ -16,7 +18,23 @@ from trajudge.eval.cli import main
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import KINDS, open_source
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, Unreadable
+from trajudge.trajectories.model import (
+    ImageRef,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    checked,
+)
+from trajudge.trajectories.represent import (
+    MissingObservation,
+    Representation,
+    StepLine,
+    final_axtrees,
+    final_screenshot,
+    step_lines,
+)
 from trajudge.trajectories.sample import sample_path
 
 FORMATS = {
@@ -156,3 +174,81 @@ def test_data_that_is_not_there_is_named_as_it_was_given(
     out = ["--out", str(tmp_path / "out")] if words[0] == "verdicts" else []
     assert main(["data", *words, *out]) == 2
     assert capsys.readouterr().err.startswith(f"error: {named} 'nope': no such file or folder")
+
+
+def run(*observations: Observation) -> Trajectory:
+    steps = tuple(
+        Step(index=index, observation=seen, reasoning=f"r{index}", action=f"a{index}")
+        for index, seen in enumerate(observations)
+    )
+    key = TrajectoryKey(benchmark="shop", agent="a", task_id="t")
+    return Trajectory(key=key, raw_task_id="t", goal="g", steps=steps)
+
+
+def test_steps_are_numbered_from_one() -> None:
+    assert step_lines(run(Observation(url="u"), Observation())) == (
+        StepLine(number=1, url="u", action="a0", reasoning="r0"),
+        StepLine(number=2, url=None, action="a1", reasoning="r1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("full", "pruned", "trees"),
+    [
+        ("f", "p", ("f", "p")),
+        ("f", None, ("f", None)),
+        (None, "p", ("p", None)),
+        ("f", "", ("f", None)),
+    ],
+)
+def test_the_final_trees(full: str | None, pruned: str | None, trees: tuple[str, str]) -> None:
+    seen = Observation(axtree=full, axtree_pruned=pruned)
+    assert final_axtrees(run(Observation(axtree="first"), seen)) == trees
+
+
+@pytest.mark.parametrize("seen", [(), (Observation(),), (Observation(axtree="x"), Observation())])
+def test_only_the_final_observation_counts(seen: tuple[Observation, ...]) -> None:
+    with pytest.raises(MissingObservation, match=r"shop/a/t: the final step has no accessibility"):
+        final_axtrees(run(*seen))
+    with pytest.raises(MissingObservation, match=r"shop/a/t: the final step has no screenshot"):
+        final_screenshot(run(*seen))
+
+
+def test_the_final_screenshot() -> None:
+    ref = ImageRef(data=b"x")
+    assert final_screenshot(run(Observation(screenshot=ref))) is ref
+
+
+def test_what_a_representation_shows() -> None:
+    shown = {name.value: (name.shows_axtree, name.shows_screenshot) for name in Representation}
+    assert shown == {
+        "axtree": (True, False),
+        "screenshot": (False, True),
+        "both": (True, True),
+        "none": (False, False),
+    }
+
+
+@pytest.mark.parametrize("task", ["webarena.1", "visualwebarena.resized.2"])
+def test_a_key_of_checked_fields_is_the_validated_one(task: str) -> None:
+    benchmark = task.partition(".")[0]
+    made = TrajectoryKey.of_checked(benchmark, "agent", task, 1)
+    validated = TrajectoryKey(benchmark=benchmark, agent="agent", task_id=task, attempt=1)
+    assert (made, hash(made), made.model_dump_json(), repr(made)) == (
+        *(validated, hash(validated), validated.model_dump_json(), repr(validated)),
+    )
+    assert made.model_copy(update={"attempt": 2}).attempt == 2
+    assert pickle.loads(pickle.dumps(made)) == made
+    with pytest.raises(ValidationError):
+        made.attempt = 3  # type: ignore[misc]
+    with pytest.raises(ValueError, match="negative"):
+        TrajectoryKey.of_checked(benchmark, "agent", task, -1)
+
+
+def test_a_record_of_checked_fields_is_the_validated_one() -> None:
+    fields = {"benchmark": "b", "agent": "a", "task_id": "t", "attempt": 2}
+    made, validated = checked(TrajectoryKey, dict(fields)), TrajectoryKey.model_validate(fields)
+    assert made == validated and hash(made) == hash(validated)
+    assert made.model_fields_set == validated.model_fields_set
+    assert made.model_dump_json() == validated.model_dump_json()
+    assert made.model_copy(update={"attempt": 0}) != made

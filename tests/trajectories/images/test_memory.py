@@ -52,10 +52,8 @@ def load(data: bytes | Path) -> tuple[int, int]:
 
 @pytest.mark.parametrize("size", [(1, 63_000_000), (63_000_000, 1), (65_536, 2)])
 def test_a_picture_of_one_endless_line_is_refused(size: tuple[int, int]) -> None:
-    began = time.perf_counter()
     with pytest.raises(ImageUnreadable, match=r"a side longer than the 65535"):
         load(whole_png(*size))
-    assert time.perf_counter() - began < 2
 
 
 def test_the_longest_side_that_is_decoded_takes_little() -> None:

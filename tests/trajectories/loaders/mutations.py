@@ -61,7 +61,7 @@ def copied(base: Path, work: Path) -> list[Path]:
 def load(kind: str, base: Path, work: Path, name: str) -> Outcome:
     """Load the copy of ``base`` in ``work``, to which the mutation ``name`` was done."""
     loaded = unreadable = 0
-    refused, began = "", time.perf_counter()
+    refused, began = "", time.process_time()
     try:
         for item in loader(kind).load(work / "data" / base.name, lambda key: True):
             loaded += isinstance(item, Trajectory)
@@ -69,7 +69,7 @@ def load(kind: str, base: Path, work: Path, name: str) -> Outcome:
             _check(item)
     except UserError as error:
         refused = str(error)
-    return Outcome(name, loaded, unreadable, refused, time.perf_counter() - began)
+    return Outcome(name, loaded, unreadable, refused, time.process_time() - began)
 
 
 def _check(item: Trajectory | Unreadable) -> None:

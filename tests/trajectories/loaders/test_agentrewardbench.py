@@ -1,8 +1,10 @@
-"""The published layout on disk, with the traps of the real files."""
+"""AgentRewardBench: trajectories, the history of an attempt, and its text form."""
 
 from __future__ import annotations
 
+import csv
 import os
+from collections import Counter
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,16 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
+from tests.trajectories.loaders.made import judgment, only, split
 from tests.worlds import agentrewardbench_like as like
 from trajudge.trajectories.loaders import agentrewardbench
-from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.loaders.agentrewardbench_text import KIND, detect, parse_history
+from trajudge.trajectories.loaders.agentrewardbench_text import load as agentrewardbench_text_load
+from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable, canonical_task_id
 from trajudge.trajectories.needs import FINAL, NO_NEEDS, NOT_READ, Needs
 from trajudge.util.errors import UserError
 
@@ -299,13 +306,6 @@ def test_a_copy_in_the_hubs_cache_may_link_to_its_blobs(tmp_path: Path) -> None:
     assert load_one(root).final.screenshot is not None
 
 
-def test_a_folder_without_trajectories_is_the_users_mistake_at_the_call(tmp_path: Path) -> None:
-    (tmp_path / "cleaned").mkdir()
-    assert not agentrewardbench.detect(tmp_path)
-    with pytest.raises(UserError, match="no AgentRewardBench trajectories"):
-        agentrewardbench.load(tmp_path)
-
-
 def test_screenshots_that_are_not_needed_are_not_looked_for(tmp_path: Path) -> None:
     """Only who needs them is given a warning for those that are missing."""
     put(tmp_path)
@@ -317,3 +317,190 @@ def test_screenshots_that_are_not_needed_are_not_looked_for(tmp_path: Path) -> N
         assert [ref is not None for ref in refs] == [bool(path) for path in paths]
         assert all((ref == NOT_READ) is (not missing) for ref in refs if ref)
         assert warnings(found).count("is missing") == missing
+
+
+HEADING = "User Task: t\n\nKey Points: 1. k\n\nAction History:\n"
+
+
+def written(entries: list[tuple[str | None, str | None]]) -> str:
+    lines = (f"{n}. {action}. Reasoning: {why}" for n, (action, why) in enumerate(entries, 1))
+    return HEADING + "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [("click('1')", "because"), (None, None)],
+        [("send_msg_to_user('1. a\n2. b\n3. c')", "1. one\n2. two\n\n3. three"), (None, None)],
+        [("send_msg_to_user('So. Reasoning: mine')", "why"), (None, None)],
+        [(None, "no action came out"), ("noop()", None), (None, None)],
+        [("click('1')  # the button", "why"), (None, None)],
+        [("goto('https://a.example')", "the run crashed after this")],
+        [(f"click('{n}')", f"step {n}") for n in range(1, 31)],
+    ],
+)
+def test_what_was_written_is_read(entries: list[tuple[str | None, str | None]]) -> None:
+    assert parse_history(written(entries)) == entries
+
+
+def test_the_judges_notes_on_snapshots_are_no_steps() -> None:
+    notes = (
+        "\n\nThe potentially important snapshots of the webpage in the agent's trajectory and "
+        "their reasons:\n1. click('2') was seen.\n3. noop()"
+    )
+    entries: list[tuple[str | None, str | None]] = [("noop()", "a"), ("noop()", "b")]
+    assert parse_history(written(entries) + notes) == entries
+
+
+def test_no_history_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no action history"):
+        parse_history("User Task: t")
+
+
+_PROSE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).map(
+    lambda text: "x" + text.replace("Reasoning", "").replace("(", "") + "x"
+)
+
+
+@given(st.lists(st.tuples(_PROSE.map(lambda text: f"fill({text!r})"), _PROSE), max_size=12))
+def test_any_prose_without_a_forged_entry_is_read(entries: list[tuple[str, str]]) -> None:
+    assert parse_history(written([*entries])) == entries
+
+
+def test_a_judgment_gives_the_whole_trajectory(tmp_path: Path) -> None:
+    judgment(tmp_path)
+    assert detect(tmp_path)
+    assert detect(tmp_path / "judgments")
+    [run], [] = split(agentrewardbench_text_load(tmp_path / "judgments"))
+    assert run.key == TrajectoryKey(benchmark="webarena", agent="A", task_id="webarena.1")
+    assert run.goal == "Buy tea\n"
+    assert [(step.action, step.reasoning) for step in run.steps] == [
+        ("send_msg_to_user('1. tea\\n2. milk')", "why"),
+        (None, None),
+    ]
+    assert run.answer == "1. tea\n2. milk"
+    assert (run.official_reward, run.terminated, run.truncated) == (0.5, True, False)
+    assert run.telemetry == {"n_steps": 1, "cum_cost": 0.25, "error": 0}
+    assert run.metadata["warnings"] == []
+
+
+def test_copies_and_second_judges_count_once(tmp_path: Path) -> None:
+    judgment(tmp_path, judge="webjudge-gpt-4o")
+    judgment(tmp_path, judge="webjudge-gpt-4o", name="webarena.1(1)")
+    judgment(tmp_path)
+    (tmp_path / "judgments/webarena/A/aer").mkdir()
+    (tmp_path / "judgments/webarena/A/aer/webarena.2.json").write_text("not ours to read")
+    [run], [] = split(agentrewardbench_text_load(tmp_path))
+    assert run.metadata["source"] == "webjudge-7b/webarena.1.json"
+    assert run.metadata["warnings"] == []
+
+
+def test_a_second_judge_with_another_history_is_told(tmp_path: Path) -> None:
+    judgment(tmp_path)
+    judgment(tmp_path, judge="webjudge-gpt-4o", reasoning="another")
+    [run], [] = split(agentrewardbench_text_load(tmp_path))
+    assert run.steps[0].reasoning == "why"
+    assert run.metadata["warnings"] == ["webjudge-gpt-4o/webarena.1.json tells another history."]
+
+
+def test_a_damaged_file_gives_way_to_the_second_judge_or_is_named(tmp_path: Path) -> None:
+    judgment(tmp_path).write_text("{")
+    judgment(tmp_path, judge="webjudge-gpt-4o")
+    broken = judgment(tmp_path, name="webarena.2")
+    broken.write_text('{"goal": 3}')
+    judgment(tmp_path, name="webarena.3")
+    runs, [bad] = split(agentrewardbench_text_load(tmp_path))
+    assert [run.key.task_id for run in runs] == ["webarena.1", "webarena.3"]
+    assert "webjudge-7b/webarena.1.json" in str(runs[0].metadata["warnings"])
+    assert bad.source == str(broken)
+    assert "JSON" in bad.reason
+    assert bad.key == TrajectoryKey(benchmark="webarena", agent="A", task_id="webarena.2")
+
+
+def test_invalid_runs_are_left_out_and_unwanted_ones_not_opened(tmp_path: Path) -> None:
+    judgment(tmp_path, valid=False)
+    judgment(tmp_path, name="webarena.2").write_text("broken, but nobody asked for it")
+    judgment(tmp_path, name="webarena.3")
+    assert [
+        r.key and r.key.task_id for r in agentrewardbench_text_load(tmp_path, only("webarena.3"))
+    ] == ["webarena.3"]
+    assert list(agentrewardbench_text_load(tmp_path, only("webarena.1"))) == []
+
+
+def test_a_history_that_contradicts_the_summary_is_told(tmp_path: Path) -> None:
+    judgment(tmp_path, n_steps=7)
+    [run], [] = split(agentrewardbench_text_load(tmp_path))
+    assert run.metadata["warnings"] == ["The history lists 2 steps, the summary 7."]
+
+
+def test_variants_of_a_task_share_its_key(tmp_path: Path) -> None:
+    judgment(tmp_path, benchmark="visualwebarena", name="visualwebarena.resized.3")
+    [run], [] = split(agentrewardbench_text_load(tmp_path))
+    assert run.key.task_id == "visualwebarena.3"
+    assert run.raw_task_id == "visualwebarena.resized.3"
+
+
+@pytest.mark.parametrize("inside", ["", "judgments", "judgments/webarena/A/aer"])
+def test_a_folder_without_such_judgments_is_the_users_mistake(tmp_path: Path, inside: str) -> None:
+    (tmp_path / inside).mkdir(parents=True, exist_ok=True)
+    with pytest.raises(UserError, match=KIND):
+        agentrewardbench_text_load(tmp_path)
+    with pytest.raises(UserError):
+        agentrewardbench_text_load(tmp_path / "nowhere")
+
+
+@pytest.fixture(scope="module")
+def published(arb: Path) -> list[Trajectory]:
+    runs, unreadable = split(agentrewardbench_text_load(arb))
+    assert not unreadable
+    return runs
+
+
+@pytest.mark.real_data
+def test_the_published_files_hold_926_trajectories(published: list[Trajectory]) -> None:
+    assert len({run.key for run in published}) == len(published) == 926
+    assert [run.key.order for run in published] == sorted(run.key.order for run in published)
+    assert not any(run.metadata["warnings"] for run in published)
+
+
+@pytest.mark.real_data
+def test_every_published_history_has_the_steps_that_its_summary_tells(
+    published: list[Trajectory],
+) -> None:
+    """n actions and a last observation; as many as actions where the run crashed."""
+    extra = Counter(
+        (len(run.steps) - run.telemetry["n_steps"], run.metadata["error"] is not None)
+        for run in published
+    )
+    assert set(extra) == {(1, False), (0, True)}
+    for run in published:
+        assert all(step.action for step in run.steps[:-1])
+        assert (run.steps[-1].action is None) == (run.metadata["error"] is None)
+
+
+@pytest.mark.real_data
+def test_the_official_reward_against_the_experts_in_test(
+    published: list[Trajectory], arb: Path
+) -> None:
+    with (arb / "splits.csv").open(newline="") as file:
+        test = {row["task_id"] for row in csv.DictReader(file) if row["split"] == "test"}
+    expert: dict[tuple[str, str, str], str] = {}
+    with (arb / "annotations.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            task_id = canonical_task_id(row["benchmark"], row["task_id"])
+            key = (row["benchmark"], row["model_name"], task_id)
+            expert.setdefault(key, row["trajectory_success"])
+    cells = Counter(
+        (
+            run.official_reward is not None and run.official_reward > 0.5,
+            expert[run.key.benchmark, run.key.agent, run.key.task_id] == "Successful",
+        )
+        for run in published
+        if run.key.task_id in test
+    )
+    assert cells == {
+        (True, True): 132,
+        (True, False): 27,
+        (False, True): 72,
+        (False, False): 550,
+    }

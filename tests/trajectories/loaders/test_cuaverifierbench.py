@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import time
 from io import BytesIO
 from pathlib import Path
 
@@ -135,9 +134,7 @@ def test_the_published_files() -> None:
     if not folder:
         pytest.skip("TRAJUDGE_CUAVERIFIERBENCH names no folder with the published files")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
     runs, [] = split(open_source(f"cuaverifierbench:{folder}", needs=NO_NEEDS))
-    assert time.perf_counter() - start <= 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before <= 300 * 1024
     splits = [one.key.task_id.partition("/")[0] for one in runs]
     assert (splits.count(WEB), splits.count(INTERNAL)) == (106, 154)

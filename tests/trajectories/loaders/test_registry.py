@@ -1,18 +1,24 @@
-"""Which loader a ``--data`` value means."""
+"""Which loader a ``--data`` value means, and what every loader leaves alone."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.trajectories.loaders.mutated_files import MADE
 from tests.worlds import agentrewardbench_like as like
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import KINDS, detect_kind, loader, open_source, parse_source
-from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.loaders import _files as detection
+from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, accept_all
+from trajudge.trajectories.needs import EVERYTHING, NO_NEEDS, Needs
 from trajudge.util.errors import UserError
 
 
@@ -29,7 +35,7 @@ def test_every_loader_has_the_three_names(kind: str, tmp_path: Path) -> None:
     module = loader(kind)
     assert kind == module.KIND
     assert not module.detect(tmp_path)
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="holds no "):
         list(module.load(tmp_path, lambda key: True))
 
 
@@ -44,33 +50,6 @@ def test_a_bare_path_is_detected(shop: Path, tmp_path: Path) -> None:
     assert parse_source(str(shop)) == ("trajudge", shop)
     like.write(tmp_path / "arb", like.trajectory(np.random.default_rng(0), size=2_000))
     assert detect_kind(tmp_path / "arb") == "agentrewardbench"
-
-
-FORMATS = {
-    "browser_use_0_1": "browser-use",
-    "browser_use_0_13": "browser-use",
-    "inspect_eval": "inspect",
-    "message_logs": "messages",
-    "osworld_style": "osworld",
-    "webarena_html": "webarena-html",
-}
-
-
-@pytest.mark.real_data
-def test_every_sample_is_of_its_kind_alone(real_data: Path) -> None:
-    """As a folder and file by file; what is of no format that is read is of none."""
-    formats = real_data / "formats"
-    known = {name: kind for name, kind in FORMATS.items() if kind in KINDS}
-    for name in [*known, "playwright_trace"]:
-        files = [file for file in (formats / name).rglob("*") if file.is_file()]
-        for path in [formats / name, *files]:
-            found = {kind for kind in KINDS if loader(kind).detect(path)}
-            assert found <= {known.get(name)}, path
-            assert found or path.is_file() or name not in known, path
-    with pytest.raises(
-        UserError, match=r"name one in it, such as browser-use:.*inspect:.*messages:"
-    ):
-        detect_kind(formats)
 
 
 @pytest.mark.parametrize("name", ["C:data", "agentrewardbench:copy", "2025-01-01T10:00:00"])
@@ -154,3 +133,83 @@ def test_the_registry_imports_no_loader() -> None:
         "sys.exit(any(module in sys.modules for module in KINDS.values()))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+TAKING = [kind for kind in KINDS if "needs" in signature(loader(kind).load).parameters]
+
+
+def _load(kind: str, path: Path, needs: Needs) -> list[Trajectory]:
+    load: Any = loader(kind).load
+    return [one for one in load(path, accept_all, needs) if isinstance(one, Trajectory)]
+
+
+def _without_pictures(run: Trajectory) -> dict[str, Any]:
+    screenshot = {"observation": {"screenshot"}}
+    hidden: Any = {"goal_images": True, "metadata": {"warnings"}, "steps": {"__all__": screenshot}}
+    return run.model_dump(exclude=hidden)
+
+
+def _shots(run: Trajectory) -> list[ImageRef | None]:
+    return [step.observation.screenshot for step in run.steps]
+
+
+def test_every_loader_of_pictures_takes_needs() -> None:
+    """Those that do not read no picture at all."""
+    assert set(KINDS) - {*TAKING} == {"agentrewardbench-text", "browser-use-answers", "toolcalls"}
+
+
+@pytest.mark.parametrize("kind", sorted({*TAKING} & {*MADE}))
+def test_a_run_read_without_screenshots_differs_in_them_alone(kind: str, tmp_path: Path) -> None:
+    """The same steps, and a mark for each picture that was recorded: never "there was none"."""
+    MADE[kind](tmp_path)
+    whole, bare = (_load(kind, tmp_path, needs) for needs in (EVERYTHING, NO_NEEDS))
+    assert whole and [*map(_without_pictures, bare)] == [*map(_without_pictures, whole)]
+    recorded = [shot for run in whole for shot in _shots(run) if shot]
+    # The made files of AgentRewardBench name screenshots that are not there.
+    assert recorded and (kind == "agentrewardbench" or any(not shot.problem for shot in recorded))
+    for run, same in zip(whole, bare, strict=True):
+        for one, other in zip(_shots(run), _shots(same), strict=True):
+            assert (one is None) is (other is None)
+            assert other is None or (other.path, other.data) == (None, None)
+            assert other is None or "not read" in str(other.problem)
+
+
+def has_mark(content: bytes) -> bool:
+    return b"mark" in content
+
+
+def test_two_levels_and_twenty_files(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c" / "x.json").write_text("mark")
+    assert not detection.some_file(tmp_path, "*.json", has_mark)
+    (tmp_path / "a" / "b" / "x.json").write_text("mark")
+    assert detection.some_file(tmp_path, "*.json", has_mark)
+    assert not detection.some_file(tmp_path, "*.html", has_mark)
+    for number in range(20):
+        (tmp_path / f"{number}.json").write_text("other")
+    assert not detection.some_file(tmp_path, "*.json", has_mark)
+    assert detection.some_file(tmp_path / "a" / "b" / "x.json", "*.txt", has_mark)
+
+
+def test_only_the_head_of_regular_files_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zeros.json").symlink_to("/dev/zero")
+    large = tmp_path / "large.json"
+    large.write_bytes(b" " * detection.HEAD_BYTES + b"mark")
+    os.truncate(large, 10 * 2**30)
+    assert not detection.some_file(tmp_path, "*.json", has_mark)
+    assert len(detection.head(large)) == detection.HEAD_BYTES
+    assert detection.head(tmp_path / "pipe.json") == b""
+    assert detection.head(tmp_path) == b""
+
+
+def test_links_and_hidden_folders_are_passed_over(tmp_path: Path) -> None:
+    inside = tmp_path / "data"
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x.json").write_text("mark")
+    (inside / ".git").mkdir(parents=True)
+    (inside / ".git" / "x.json").write_text("mark")
+    (inside / "link").symlink_to(tmp_path / "outside")
+    (inside / "self").symlink_to(inside)
+    assert not detection.some_file(inside, "*.json", has_mark)
+    assert list(detection.files(inside, "*.json", levels=9)) == []

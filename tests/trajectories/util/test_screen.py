@@ -1,18 +1,314 @@
-"""One screen: no line too long, no figure broken, each warning once."""
+"""Texts and tables on one screen: measured, cut, folded, and whole in every format."""
 
 from __future__ import annotations
 
-import pytest
+import csv
+import time
+import unicodedata
+from io import StringIO
 
-from trajudge.util.tables import columns, first_warnings, fitted, folded, screen_width
-from trajudge.util.terminal import listed
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from wcwidth import wcswidth
+
+from tests.samples import examples
+from tests.screens import on_one_line
+from tests.tables import table
+from trajudge.util.tables import (
+    FORMATS,
+    Table,
+    columns,
+    first_warnings,
+    fitted,
+    folded,
+    render,
+    screen_width,
+    stacked,
+    wrapped,
+)
+from trajudge.util.terminal import broken, cells, count_of, elided, listed, one_line, padded
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a plain name", "a plain name"),
+        ("  two  spaces stay", "  two  spaces stay"),
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("one\r\n  two\nthree\n", "one two three"),
+        ("\x9b2J", r"\x9b2J"),
+        ("abc\u202etxt.exe", r"abc\x202etxt.exe"),
+        ("naïve 日本語 ✓", "naïve 日本語 ✓"),
+    ],
+)
+def test_controls_are_shown_not_obeyed(text: str, shown: str) -> None:
+    assert one_line(text) == shown
+
+
+@given(st.text())
+def test_no_control_character_is_left(text: str) -> None:
+    assert all(unicodedata.category(character) != "Cc" for character in one_line(text))
+
+
+@table(
+    "count noun written",
+    """
+    0    | label      | 0 labels
+    1    | label      | 1 label
+    1302 | label      | 1,302 labels
+    1    | trajectory | 1 trajectory
+    2    | trajectory | 2 trajectories
+    2    | day        | 2 days
+    2    | batch      | 2 batches
+    """,
+)
+def test_a_noun_agrees_with_its_count(count: str, noun: str, written: str) -> None:
+    assert count_of(int(count), noun) == written
+
+
+def test_a_list_of_many_names_ends_with_their_count() -> None:
+    assert listed("abc") == listed("abc", 3) == "a, b, c"
+    assert listed("abcdef", 2) == "a, b and 4 more"
+    assert listed("abc", 2, sign="; ") == "a; b and 1 more"
+
+
+FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+THUMB = "\U0001f44d\U0001f3fd"
+UNITS = (
+    "a",
+    "-",
+    "Ł",
+    "κ",
+    "–",
+    "…",
+    "日",
+    "본",
+    "ｶ",
+    "e\u0301",
+    "\u2764\ufe0f",
+    "😀",
+    THUMB,
+    FAMILY,
+)
+NAMES = st.lists(st.sampled_from(UNITS), max_size=40).map("".join)
+TEXTS = st.lists(st.sampled_from([*UNITS, " ", "  "]), max_size=120).map("".join)
+
+
+@pytest.mark.parametrize("text", [*UNITS, "", "ไทย", "judge 日本語 – 3 ≥ 2", "→ ×½ 한국어"])
+def test_a_text_takes_the_columns_that_wcwidth_counts(text: str) -> None:
+    assert cells(text) == wcswidth(text)
+
+
+def test_every_character_that_is_counted_without_a_table_is_one_column() -> None:
+    """Those are decided by a pattern here, so that our own texts need no library."""
+    ranges = [(0x20, 0x7E), (0xA0, 0x2FF), (0x370, 0x482), (0x2010, 0x2027), (0x2030, 0x205E)]
+    for first, last in [*ranges, (0x2190, 0x22FF)]:
+        for code in range(first, last + 1):
+            assert cells(chr(code)) == 1 == wcswidth(chr(code)), hex(code)
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "short"),
+    [
+        ("a-judge:model", 7, "a-ju…el"),
+        ("a-judge:model", 20, "a-judge:model"),
+        ("日本語の裁判官", 8, "日本…官"),
+        ("日本語の裁判官", 14, "日本語の裁判官"),
+        ("e\u0301" * 9, 4, "e\u0301e\u0301…e\u0301"),
+        (FAMILY * 5, 7, FAMILY * 2 + "…" + FAMILY),
+    ],
+)
+def test_a_name_is_shortened_in_the_middle(name: str, width: int, short: str) -> None:
+    assert elided(name, width) == short
+
+
+@settings(max_examples=examples())
+@given(NAMES, st.integers(1, 40))
+def test_what_is_shortened_or_padded_has_the_width(name: str, width: int) -> None:
+    short = elided(name, width)
+    assert wcswidth(short) <= width
+    assert wcswidth(padded(short, width)) == width == wcswidth(padded(short, width, right=True))
+
+
+@settings(max_examples=examples())
+@given(TEXTS, st.integers(8, 40), st.sampled_from(["", "  "]))
+@example("  a fact  beside", 10, "  ")
+@example("a " + "-" * 90, 10, "  ")
+def test_no_line_is_wider_and_nothing_is_lost(text: str, width: int, indent: str) -> None:
+    lines = broken(text, width, indent=indent)
+    assert all(wcswidth(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(line.startswith(indent) for line in lines[1:])
+
+
+def test_a_word_that_fits_on_a_line_is_not_broken() -> None:
+    assert broken("by judge-a-b-c at 1", 13) == ["by", "judge-a-b-c", "at 1"]
+
+
+def test_a_longer_word_is_broken_after_a_punctuation_mark() -> None:
+    assert broken("by judge-a:model-b.c", 10) == ["by", "judge-a:", "model-b.c"]
+    assert broken("x" * 12, 10) == ["x" * 10, "xx"]
+
+
+def test_a_path_stays_whole_and_a_sentence_without_spaces_does_not() -> None:
+    path = "/folder/" + "a-b" * 8
+    assert broken(f"see {path}", 20, indent="  ", whole=True) == ["see", f"  {path}"]
+    assert broken("裁判官" * 5, 14, whole=True) == ["裁判官裁判官裁", "判官裁判官裁判", "官"]
+    assert broken("judge-a-b-c-d", 9, whole=True) == ["judge-a-", "b-c-d"]
+
+
+@pytest.mark.parametrize("unit", ["x", "日", "e\u0301"])
+def test_a_word_that_is_very_long_is_broken_in_its_time(unit: str) -> None:
+    """Every line measured the whole rest of the word: a minute for what others wrote."""
+    begun = time.process_time()
+    lines = broken(unit * 200_000, 80)
+    assert "".join(lines) == unit * 200_000
+    assert time.process_time() - begun < 15
+
+
+RATE = "83.0 [74.4, 89.2]"
+PLACES = [f"Benchmark{n} [95 %]" for n in range(9)]
+
+
+def test_a_narrow_table_stays_as_it_is() -> None:
+    assert stacked(("judge", "n"), [("a", "12")], 60, names=1) == ["judge   n", "a      12"]
+
+
+def test_figures_that_do_not_fit_go_into_blocks_beside_the_names() -> None:
+    rows = [(f"judge-{n}", *[RATE] * 9) for n in range(2)]
+    lines = stacked(("judge", *PLACES), rows, 80, names=1)
+    blocks = "\n".join(lines).split("\n\n")
+    assert max(map(len, lines)) <= 80
+    assert all("judge-0" in block and "judge-1" in block for block in blocks)
+    assert "\n".join(lines).count(RATE) == 18
+
+
+def test_the_head_is_folded_first_a_number_beside_its_percent_sign() -> None:
+    head = ("judge", "success precision [95 %]", "side effect precision [95 %]")
+    lines = stacked(head, [("a", RATE, RATE)], 60, names=1)
+    assert lines == [
+        "       success precision        side effect",
+        "judge             [95 %]   precision [95 %]",
+        f"a      {RATE}  {RATE}",
+    ]
+
+
+def test_a_block_without_a_figure_is_left_out_and_named() -> None:
+    rows = [("a" * 20, RATE, "–", "–", "–"), ("b" * 20, RATE, "–", "–", "")]
+    head = ("judge", "precision [95 %]", "recall", "negative-predictive-value", "balanced-accuracy")
+    lines = stacked(head, rows, 60, names=1)
+    assert lines[0].split() == ["judge", "precision", "[95", "%]", "recall"]
+    named = "without a figure: negative-predictive-value, balanced-accuracy"
+    assert on_one_line(" ".join(lines[3:])) == named
+
+
+def test_names_are_cut_only_as_far_as_figures_need_the_room() -> None:
+    head, *lines = stacked(("judge", "n"), [("j" * 70, "1,234")], 60, names=1)
+    assert {len(line) for line in (head, *lines)} == {60}
+
+
+def test_words_go_over_several_lines() -> None:
+    lines = stacked(("name", "evidence"), [("a", "word " * 30)], 60, names=2)
+    assert max(map(len, lines)) <= 60
+    assert " ".join(lines).count("word") == 30
+
+
+def test_wide_names_stay_in_their_column() -> None:
+    rows = [("日本語の裁判官", RATE), ("judge", RATE), ("e\u0301" * 8, RATE)]
+    for width in (60, 30):
+        _, *lines = stacked(("judge", "precision [95 %]"), rows, width, names=1)
+        assert {wcswidth(line.partition(RATE)[0]) for line in lines} == {min(16, width - len(RATE))}
+
+
+def test_one_huge_figure_goes_over_several_lines_beside_its_name() -> None:
+    huge = ", ".join(str(n) for n in range(40))
+    lines = stacked(("judge", "n", "steps"), [("a" * 70, "12", huge), ("b", "3", "7")], 60, names=1)
+    assert max(map(len, lines)) <= 60
+    assert huge in on_one_line("\n".join(lines).replace("aaaaa…aa", ""))
+    assert lines[-1].split() == ["b", "7"]
+
+
+def test_an_id_is_broken_only_where_it_has_no_line_of_its_own() -> None:
+    judge = "universal-verifier:gpt-5-mini-2025"
+    lines = wrapped(("judge", "evidence"), [(judge, "one-word-with-hyphens " * 4)], 60)
+    assert max(map(len, lines)) <= 60
+    assert any(line.startswith(f"{judge} ") for line in lines)
+    assert "\n".join(lines).count("one-word-with-hyphens") == 4
+    assert max(map(len, wrapped(("a", "b"), [(judge * 3, judge * 3)], 60))) <= 60
+
+
+def test_many_columns_of_words_fit_the_screen() -> None:
+    lines = wrapped([f"column-{n}" for n in range(9)], [["some words"] * 9], 60)
+    assert max(map(len, lines)) <= 60
+
+
+@settings(max_examples=examples())
+@given(st.data(), st.integers(60, 100), st.integers(1, 3))
+def test_no_line_is_too_long_and_no_figure_is_cut(
+    data: st.DataObject, width: int, names: int
+) -> None:
+    word = st.text("abcdefg-_日本語한\u0301", min_size=1, max_size=50)
+    figure = st.sampled_from(["–", "7", RATE, "1,234,567", "-44.9 [-77.6, +32.9]"])
+    figures = data.draw(st.integers(1, 9))
+    head = data.draw(st.tuples(*[word] * names)) + tuple(PLACES[:figures])
+    row = st.tuples(*[word] * names, *[figure] * figures)
+    rows = data.draw(st.lists(row, min_size=1, max_size=4))
+    lines = stacked(head, rows, width, names=names)
+    assert max(map(wcswidth, lines)) <= width
+    whole = "\n".join(lines)
+    for value in {cell for row in rows for cell in row[names:]} - {"–"}:
+        assert whole.count(value) >= sum(cell == value for row in rows for cell in row[names:])
+
+
+TABLE = Table(
+    "Title",
+    ("judge", "precision [95 %]", "n"),
+    [("a_b & 50% | c", "83.0 [76.4, 88.1]", "7"), ("none", "–", "0")],
+    names=1,
+)
+
+
+def test_csv_splits_an_estimate_from_its_interval_and_blanks_the_undefined() -> None:
+    rows = list(csv.reader(StringIO(render([TABLE], "csv"))))
+    assert rows == [
+        ["judge", "precision", "precision low", "precision high", "n"],
+        ["a_b & 50% | c", "83.0", "76.4", "88.1", "7"],
+        ["none", "", "", "", "0"],
+    ]
+
+
+def test_markdown_escapes_what_would_end_a_cell() -> None:
+    lines = render([TABLE], "markdown").splitlines()
+    assert lines[0] == "**Title**"
+    assert lines[3] == "| :-- | --: | --: |"
+    assert lines[4] == r"| a_b & 50% \| c | 83.0 [76.4, 88.1] | 7 |"
+
+
+def test_latex_escapes_its_special_characters() -> None:
+    text = render([TABLE], "latex")
+    assert r"a\_b \& 50\% $|$ c & 83.0 [76.4, 88.1] & 7 \\" in text
+    assert r"\begin{tabular}{lrr}" in text
+    assert r"none & -- & 0 \\" in text
+
+
+def test_text_aligns_words_left_and_figures_right() -> None:
+    assert render([TABLE], "table").splitlines()[-1] == "none                           –  0"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_table_without_rows_and_no_table(form: str) -> None:
+    empty = Table("Title", ("judge", "n"), [])
+    assert "judge" in render([empty], form)  # type: ignore[arg-type]
+    assert render([], form) == ""  # type: ignore[arg-type]
 
 
 def test_the_width_is_that_of_columns_but_at_most_a_hundred(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for given, width in (("80", 80), ("100", 100), ("250", 100), ("20", 60)):
-        monkeypatch.setenv("COLUMNS", given)
+    for columns_given, width in (("80", 80), ("100", 100), ("250", 100), ("20", 60)):
+        monkeypatch.setenv("COLUMNS", columns_given)
         assert screen_width() == width
 
 

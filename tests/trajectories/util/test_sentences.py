@@ -1,14 +1,19 @@
-"""Sentences are folded to the screen; where they are too long, names are shortened first."""
+"""Sentences: folded to the screen, close names for wrong ones, and what pydantic says."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field, ValidationError
 from wcwidth import wcswidth
 
 from tests.samples import examples
 from tests.screens import on_one_line, one_screen
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.util.errors import did_you_mean
 from trajudge.util.tables import Table, columns, first_screen, folded
+from trajudge.util.validation import first_error
 
 LONG = "judge-" + "of-a-long-name-" * 12 + "end"
 
@@ -62,3 +67,57 @@ def test_a_screen_with_any_table_is_one_screen(
     body = [(f"法官 {n}", *["83.0 [74.4, 89.2]"] * figures) for n in range(rows)]
     table = Table("a title " * 9, head, body, names=1)
     one_screen(first_screen(["finding"], [table] * tables, rest="rest", width=width), width)
+
+
+KNOWN = ["gpt-4o", "gpt-4o-mini", "gemini/gemini-2.5-pro", "claude-sonnet-4-5", "Qwen/Qwen3-8B"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("gtp-4o", "gpt-4o"),
+        ("gpt4o-mini", "gpt-4o-mini"),
+        ("gemini-2.5-pro", "gemini/gemini-2.5-pro"),
+        ("claude-sonet-4-5", "claude-sonnet-4-5"),
+        ("qwen3-8b", "Qwen/Qwen3-8B"),
+    ],
+)
+def test_the_closest_known_name(typed: str, meant: str) -> None:
+    assert did_you_mean(typed, KNOWN) == f", did you mean {meant!r}?"
+
+
+def test_nothing_where_nothing_is_close() -> None:
+    assert did_you_mean("my-finetune", KNOWN) == ""
+
+
+class Bounded(BaseModel):
+    score: float = Field(ge=0, le=1)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"benchmark":"b","agent":"a","task_id":"t","attempt":-1}', "attempt is -1 (Input"),
+        ("3", "the line is 3 (Input"),
+        ("", "the line is not JSON (EOF while parsing a value at line 1"),
+        ('{"benchmark":"b', "the line is not JSON (EOF while parsing a string at line 1"),
+    ],
+)
+def test_field_value_and_reason(content: str, said: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TrajectoryKey.model_validate_json(content)
+    assert first_error(refused.value, "the line").startswith(said)
+
+
+def test_a_number_that_is_none_is_not_said_to_be_out_of_bounds() -> None:
+    """NaN is neither below a limit nor above it, and the first limit would be named."""
+    with pytest.raises(ValidationError) as refused:
+        Bounded.model_validate_json('{"score":NaN}')
+    assert first_error(refused.value, "the line") == "score is nan (it is no number)"
+
+
+def test_a_long_value_is_cut() -> None:
+    content = '{"benchmark":"b","agent":"a","task_id":"t","attempt":"%s"}' % ("x" * 5000)
+    with pytest.raises(ValidationError) as refused:
+        TrajectoryKey.model_validate_json(content)
+    assert len(first_error(refused.value, "the line")) < 300

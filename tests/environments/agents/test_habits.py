@@ -1,0 +1,24 @@
+"""Detours of scripted runs: as often and as long as the module says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trajudge.environments.agents.habits import Around, Habits, drawn, lived
+from trajudge.environments.agents.script import Return
+
+
+def test_three_of_ten_runs_go_straight() -> None:
+    rng = np.random.default_rng(0)
+    straight = [drawn(rng).further == 0 for _ in range(10_000)]
+    assert np.mean(straight) == pytest.approx(0.3, abs=0.015)
+
+
+def test_a_run_is_as_long_as_its_habits_and_what_it_leaves_out() -> None:
+    body = [Return(), Return()]
+    around = Around((), folded=False, room=9)
+    for further, failed, missing in [(0, 0, 0), (1, 0, 0), (1, 1, 0), (3, 2, 0), (0, 1, 1)]:
+        rng = np.random.default_rng(further)
+        made = lived(body, Habits(further, failed), around, missing, rng)
+        assert len(made) == 2 + max(further + missing, failed), (further, failed, missing)

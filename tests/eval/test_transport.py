@@ -1,0 +1,109 @@
+"""Whether a choice may be carried to another benchmark."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.eval.select_world import evidence
+from trajudge.eval.select.evidence import SelectionData
+from trajudge.eval.select.plan import Target
+from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
+from trajudge.eval.select.transport import homogeneity, largest_difference, transport
+
+TARGET = Target(rate=0.7)
+
+
+def world(false: dict[str, float], true: float = 0.9, n: int = 300, seed: int = 0) -> SelectionData:
+    """Every benchmark with half its trajectories successful."""
+    rng = np.random.default_rng(seed)
+    benchmark = np.repeat(sorted(false), n)
+    success = np.tile([True, False], len(benchmark) // 2)
+    share = np.where(success, true, [false[name] for name in benchmark])
+    return evidence(success, rng.random(len(success)) < share, benchmark=benchmark)
+
+
+def test_chi_square_is_the_textbook_one() -> None:
+    from scipy import stats
+
+    rng = np.random.default_rng(1)
+    benchmark = rng.choice(["a", "b", "c"], 200)
+    trials, hits = rng.random(200) < 0.7, rng.random(200) < 0.4
+    found = homogeneity(hits, trials, benchmark)
+    table = [
+        [((benchmark == b) & trials & (hits == side)).sum() for b in "abc"]
+        for side in (True, False)
+    ]
+    expected = stats.chi2_contingency(np.array(table), correction=False)
+    assert found.chi_square == pytest.approx(expected.statistic)
+    assert found.p_value == pytest.approx(expected.pvalue)
+    assert found.rates["a"] == (table[0][0], table[0][0] + table[1][0])
+
+
+def test_refused_where_false_positive_rates_differ_with_the_labels_to_buy() -> None:
+    found = transport(world({"webarena": 0.02, "workarena": 0.25}), 0, TARGET, 0.95)
+    assert not found.allowed
+    assert "false-positive rate differs" in found.reason
+    assert found.least_success_rate is None
+    assert found.accepted_to_label is not None
+    assert found.accepted_to_label > 10
+
+
+def test_allowed_where_rates_are_equivalent_down_to_a_success_rate() -> None:
+    made = world({"webarena": 0.1, "workarena": 0.1}, n=1000)
+    found = transport(made, 0, TARGET, 0.95, 0.1)
+    assert found.allowed
+    share, margin = found.least_success_rate, 0.1
+    assert share is not None
+
+    def limit(of: object, trials: object) -> tuple[float, float]:
+        clusters = cluster_sums(np.c_[of], np.c_[trials], made.task, made.benchmark)
+        rates = rate_sums(clusters)
+        return float(lower_limits(rates, 0.025)[0]), float(upper_limits(rates, 0.025)[0])
+
+    success, accepted = made.success, made.accepted[:, 0]
+    true = limit(accepted & success, success)[0] - margin
+    false = limit(accepted & ~success, ~success)[1] + margin
+    assert true * share / (true * share + false * (1 - share)) == pytest.approx(0.7)
+
+
+@pytest.mark.slow
+def test_few_labels_that_show_no_difference_show_no_equivalence_either() -> None:
+    """The rates differ widely (0.05 and 0.3), and a test of homogeneity cannot tell."""
+    refused = 0
+    for seed in range(20):
+        found = transport(world({"a": 0.05, "b": 0.3}, n=24, seed=seed), 0, TARGET, 0.95)
+        refused += not found.allowed
+        if (
+            found.false_positive_rate.p_value is not None
+            and found.false_positive_rate.p_value > 0.05
+        ):
+            assert "was not shown to be the same" in found.reason
+    assert refused == 20
+
+
+@pytest.mark.slow
+def test_rates_that_differ_by_the_margin_pass_at_most_as_often_as_alpha() -> None:
+    passed = [
+        found is not None and found <= 0.1
+        for seed in range(120)
+        for made in [world({"a": 0.1, "b": 0.1 + 0.1}, n=400, seed=seed)]
+        for failed in [~made.success[:, None]]
+        for found in [largest_difference(made, made.accepted, failed, 0.05)]
+    ]
+    assert np.mean(passed) <= 0.05 + 3 * (0.05 * 0.95 / 120) ** 0.5
+
+
+@pytest.mark.parametrize("names", [["webarena"], []])
+def test_one_benchmark_says_nothing_about_another(names: list[str]) -> None:
+    found = transport(world(dict.fromkeys(names or ["a"], 0.1)), 0, TARGET, 0.95)
+    assert not found.allowed
+    assert "single benchmark" in found.reason
+
+
+def test_true_positive_rates_that_differ_refuse_as_well() -> None:
+    made = world({"a": 0.1, "b": 0.1})
+    drop = made.success & (made.benchmark == "b")
+    made.accepted[drop, 0] &= np.arange(drop.sum()) % 2 == 0
+    found = transport(made, 0, TARGET, 0.95)
+    assert "true-positive rate differs" in found.reason
