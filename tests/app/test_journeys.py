@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.app.browsing import launched, opened
-from tests.app.labelling.sites import Site, queue_site
-from tests.app.labelling.visits import visited
+from tests.app.labelling.sites import Site, queue_site, visited
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import served
 from tests.eval.cases import failed

@@ -13,10 +13,17 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.app.browsing import complaints, launched
-from tests.app.made_runs import Task, write_run
+from tests.app.made_runs import Task, png, write_run
 from tests.app.payloads import payloads
+from tests.eval.cases import key
+from trajudge.app.report_content import Content, report_content
+from trajudge.app.settings import ReportConfig
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main as judge
+from trajudge.eval.settings import ScoreConfig
+from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, read_judgments, write_rewards
+from trajudge.trajectories import store
+from trajudge.trajectories.model import ImageRef, Trajectory
 from trajudge.util.jsonl import without_surrogates
 
 GOAL, ANSWER, ADDRESS = "Order the blue kettle", "It costs 31 crowns", "http://shop.test/kettle"
@@ -83,7 +90,7 @@ def test_its_script_sorts(browser: Browser, sample_report: Path) -> None:
     page, events = watched(browser, sample_report)
     column = page.locator("section:has(#judges) tbody tr td:nth-child(4)")
     page.get_by_role("button", name="recall %").first.click()
-    recalls = [float(text) for text in column.all_inner_texts()]
+    recalls = [float(text.split()[0]) for text in column.all_inner_texts()]
     assert recalls == sorted(recalls, reverse=True)
     assert events == [sample_report.as_uri()]
 
@@ -313,3 +320,143 @@ def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
         assert trajudge(["report", *words, str(write_run(tmp_path, [SECRET]))]) == 0
         assert pipe.is_fifo()
         assert content.result(timeout=60).startswith(b"<!doctype html>")
+
+
+def tasks(accepted: set[int]) -> list[Task]:
+    return [Task(str(n), truth=n % 2 == 0, verdict=n in accepted) for n in range(6)]
+
+
+def test_no_sentence_of_many_judges_is_cut_in_the_middle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen_lines: Callable[[], list[str]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"a-judge-whose-name-is-long-{number}" for number in range(9)]
+    runs = [write_run(Path(name), tasks({n % 6}), judge=name) for n, name in enumerate(names)]
+    runs.append(write_run(Path("all"), tasks({*range(6)}), judge="all"))
+    assert trajudge(["report", "--baselines", "off", *map(str, runs)]) == 0
+    shown = screen_lines()
+    assert "10 judges on" in shown[0]
+    assert " more" in "\n".join(shown)
+    assert "…" not in "\n".join(shown)
+
+
+WRONGLY_ACCEPTED = Task("accepted", False, True)
+TASKS = [
+    Task("rejected", True, False),
+    WRONGLY_ACCEPTED,
+    Task("right", True, True),
+    Task("unsure", None, True),
+    Task("silent", False, None),
+]
+
+
+def content(*runs: Path, show: int = 10) -> Content:
+    score = ScoreConfig(runs=runs, baselines="off")
+    return report_content(ReportConfig(score=score, show=show))
+
+
+def names(shown: Content) -> list[str]:
+    return [one.case.key.task_id.removeprefix("webarena.") for one in shown.cases]
+
+
+def test_wrongly_accepted_ones_come_first_and_right_ones_not_at_all(tmp_path: Path) -> None:
+    shown = content(write_run(tmp_path, TASKS))
+    assert names(shown) == ["accepted", "rejected"]
+    assert shown.wrong == 2
+    assert [one.case.kinds for one in shown.cases] == ["false positive", "false negative"]
+
+
+def test_what_more_judges_accept_comes_before(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "a", [*TASKS, Task("both", False, True)], judge="first")
+    second = write_run(tmp_path / "b", [Task("both", False, True)], judge="second")
+    shown = content(first, second)
+    assert names(shown)[0] == "both"
+    assert [v.outcome for v in shown.cases[0].case.verdicts] == ["false positive"] * 2
+
+
+def test_the_rest_is_counted(tmp_path: Path) -> None:
+    shown = content(write_run(tmp_path, TASKS), show=1)
+    assert (names(shown), shown.wrong) == (["accepted"], 2)
+
+
+def test_a_trajectory_that_is_gone_is_said(tmp_path: Path) -> None:
+    run = write_run(tmp_path, TASKS)
+    (tmp_path / "data" / "trajectories.jsonl").unlink()
+    shown = content(run)
+    assert [one.evidence for one in shown.cases] == [None, None]
+    assert any("2 of 2 cases are shown without goal" in line for line in shown.warnings())
+
+
+def test_of_as_many_judges_the_rule_and_then_the_score_decide(tmp_path: Path) -> None:
+    tasks = [Task(name, False, True) for name in ("low", "ruled", "high")]
+    run = write_run(tmp_path, tasks)
+    scores = {"low": 0.6, "ruled": 0.5, "high": 0.9}
+    lines = [
+        judgment_line(one.model_copy(update={"score": scores[one.key.task_id[9:]]}))
+        for one in read_judgments(run)
+    ]
+    (run / JUDGMENTS).write_bytes(b"".join(lines))
+    write_rewards(run, {key(task.name): float(task.name == "ruled") for task in tasks})
+    assert names(content(run)) == ["ruled", "high", "low"]
+
+
+ALT = 'alt="Picture 1 of the goal"'
+
+
+def report(folder: Path, *words: str) -> Path:
+    """Write the report of one wrong verdict on a goal with two pictures, the second unreadable."""
+    run, data = write_run(folder, [Task("like-this", False, True)]), folder / "data"
+    [made] = [one for one in store.read(data) if isinstance(one, Trajectory)]
+    pictures = (ImageRef(data=png(1_200, 600, shade=200)), ImageRef(problem="gone"))
+    (data / "trajectories.jsonl").unlink()
+    store.write(data, [made.model_copy(update={"goal_images": pictures})])
+    out = () if "--folder" in words else ("--out", str(folder / "report.html"))
+    assert trajudge(["report", "--baselines", "off", str(run), *words, *out]) == 0
+    return folder / "report.html"
+
+
+def test_each_is_shown_or_why_it_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = report(tmp_path).read_text()
+    assert page.count(ALT) == 1
+    assert "Picture 2 of the goal cannot be shown: <bdi>it was lost before</bdi>" in page
+    assert page.count("data:image/webp") == 2, "and the screenshot"
+    assert "2 pictures" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--no-images"], ["--redact", "goals"], ["--redact", "urls"]])
+def test_none_is_where_pictures_or_goals_are_left_out(tmp_path: Path, words: list[str]) -> None:
+    page = report(tmp_path, *words).read_text()
+    assert "of the goal" not in page
+    assert "data:image/webp" not in page
+
+
+def test_in_a_folder_they_are_files(tmp_path: Path) -> None:
+    report(tmp_path, "--folder", str(tmp_path / "page"))
+    assert len(list((tmp_path / "page" / "img").iterdir())) == 2
+    assert ALT in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_what_does_not_fit_is_left_out_from_the_first_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = report(tmp_path).stat().st_size
+    bare = report(tmp_path / "bare", "--no-images").stat().st_size
+    capsys.readouterr()
+    page = report(tmp_path / "small", "--max-size", f"{(bare + 450) / 1e6:.6f}")
+    assert page.stat().st_size <= bare + 450 < whole
+    assert "Picture 1 of the goal left out: the file would be too large." in page.read_text()
+    assert "3 pictures did not fit" in capsys.readouterr().out
+
+
+@pytest.mark.browser
+def test_they_fit_a_telephone(browser: Browser, tmp_path: Path) -> None:
+    file = report(tmp_path)
+    page = browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+    page.goto(file.as_uri())
+    picture = page.locator(".asked img")
+    picture.scroll_into_view_if_needed()
+    assert picture.evaluate("i => i.decode().then(() => i.naturalWidth)") == 900
+    box = picture.bounding_box()
+    assert box and 0 < box["width"] <= 320
+    assert box["width"] == pytest.approx(2 * box["height"], rel=0.02)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -84,6 +84,29 @@ def test_words_of_the_answer_are_learnt_from_other_tasks() -> None:
     assert all(each.score is not None and 0 < each.score < 1 for each in judgments)
 
 
+def test_words_count_as_scikit_learn_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 300 terms and more the 40 most frequent are kept, by both."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(2)
+    words = [*(f"word{n}" for n in range(30)), "É_x", "a", "7", "No!", "isn't"]
+    answers = [" ".join(rng.choice(words, size=rng.integers(1, 25))) for _ in range(120)]
+    runs = [run(task, answer) for task, answer in enumerate(answers)]
+    truth = {one.key: "word3" in str(one.answer) or bool(rng.random() < 0.2) for one in runs}
+    examples = Examples.of(runs, truth)
+    train, test = np.arange(80), np.arange(80, 120)
+    monkeypatch.setattr(models, "_MOST_TERMS", 40)
+    ours = models.fit_tfidf(examples.at(train), examples.at(test))
+    by_key = {one.key: str(one.answer) for one in runs}
+    texts = [by_key[key] for key in examples.keys]
+    terms = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_features=40)
+    model = LogisticRegression(max_iter=1000)
+    model.fit(terms.fit_transform([texts[at] for at in train]), examples.labels[train])
+    theirs = model.predict_proba(terms.transform([texts[at] for at in test]))[:, 1]
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["tfidf-answer", "telemetry"])
 def test_no_verdict_rests_on_a_label_of_its_own_task(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -33,6 +33,7 @@ from trajudge.app.web import (
 )
 from trajudge.app.workspace import MOMENT, CombinedRuns, Workspace, workspace_of
 from trajudge.eval.reporting.sentences import FAILED
+from trajudge.eval.rungs import RUNGS
 from trajudge.eval.runs.outputs import missing_policy
 from trajudge.eval.scoring.comparison import PairedCounts, paired_counts
 from trajudge.eval.scoring.observations import (
@@ -45,10 +46,20 @@ from trajudge.eval.scoring.observations import (
 from trajudge.eval.scoring.records import Missing
 from trajudge.eval.store.filters import FIELDS, MISTAKES, UNSURE, Filter, JudgmentView, truth
 from trajudge.eval.store.labels import LabelColumns
-from trajudge.eval.store.table import UNKNOWN, VERDICTS, KeyColumns, last_of_each, places_among
+from trajudge.eval.store.table import (
+    STATUS_CODE,
+    STATUSES,
+    UNKNOWN,
+    VERDICTS,
+    JudgmentTable,
+    KeyColumns,
+    last_of_each,
+    marked,
+    places_among,
+)
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.training import key_hash
-from trajudge.stats.intervals import Bools, Ints
+from trajudge.stats.intervals import Bools, Ints, defined
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.terminal import count_of
 
@@ -150,12 +161,12 @@ def shown_to(manifest: Manifest) -> str | None:
     return orjson.dumps([data, needs.model_dump(mode="json", exclude={"requires"})]).decode()
 
 
-def evidence_hash(shown: str | None, judgment: Judgment) -> str | None:
-    """Hash what was shown for one judgment; None where it is not known, or nothing was judged."""
-    if shown is None or (not judgment.calls and judgment.status == "skipped"):
+def evidence_hash(shown: str | None, table: JudgmentTable, row: int) -> str | None:
+    """Hash what was shown for a judgment; None where it is not known, or nothing was judged."""
+    status, rung = STATUSES[table.status[row]], RUNGS[table.rung[row]]
+    if shown is None or status is Status.SKIPPED or rung == RUNGS[-1]:
         return None
-    rungs = sorted({call.rung for call in judgment.calls} or {"full"})
-    return sha256(orjson.dumps([shown, rungs])).hexdigest()
+    return sha256(orjson.dumps([shown, rung])).hexdigest()
 
 
 def letters(hashes: Iterable[str | None]) -> list[str]:
@@ -391,24 +402,20 @@ def _trajectories(view: JudgmentView, query: CompareQuery, paired: PairedJudges 
 def _rows(
     workspace: Workspace, combined: CombinedRuns, places: Sequence[int], judges: Sequence[str]
 ) -> Iterator[ComparedRow]:
-    view = combined.view
+    view, table = combined.view, combined.view.judgments
     shown = {name: shown_to(workspace.run(name).manifest) for name in combined.runs if places}
-    # Of each trajectory the rows, by judge and sample.
-    order = np.lexsort((view.judgments.sample, view.judgments.judge, view.trajectory))
-    starts = np.searchsorted(view.trajectory[order], [*places, *(place + 1 for place in places)])
-    for at, place in enumerate(places):
-        rows = order[starts[at] : starts[at + len(places)]]
-        samples = {name: rows[view.judgments.of_judge(name)[rows]].tolist() for name in judges}
-        hashes = []
-        for name in judges:
-            run = combined.place(samples[name][0])[0] if samples[name] else ""
-            hashes.append(
-                evidence_hash(shown[run], view.judgments[samples[name][0]])
-                if run and shown[run] is not None
-                else None
-            )
-        marks = letters(hashes)
-        there = [each for each, name in zip(hashes, judges, strict=True) if samples[name]]
+    rows = np.flatnonzero(marked(len(view.keys), np.array(places, dtype=np.int64))[view.trajectory])
+    samples: dict[tuple[int, str], list[int]] = {}
+    for row in rows[np.argsort(table.sample[rows], kind="stable")].tolist():
+        cell = int(view.trajectory[row]), table.judges[table.judge[row]]
+        samples.setdefault(cell, []).append(row)
+    for place in places:
+        said = [samples.get((place, name), []) for name in judges]
+        hashes = [
+            evidence_hash(shown[combined.place(each[0])[0]], table, each[0]) if each else None
+            for each in said
+        ]
+        there = [one for one, each in zip(hashes, said, strict=True) if each]
         expert = int(view.expert[place])
         yield ComparedRow(
             id=place,
@@ -417,8 +424,8 @@ def _rows(
             expert="unsure" if expert == UNSURE else truth(expert),
             rule=truth(view.rule[place]),
             cells=tuple(
-                _cell(view, samples[name], mark, truth(expert)) if samples[name] else None
-                for name, mark in zip(judges, marks, strict=True)
+                _cell(view, each, mark, truth(expert)) if each else None
+                for each, mark in zip(said, letters(hashes), strict=True)
             ),
             same=None if None in there or len(there) < 2 else len(set(there)) == 1,
         )
@@ -427,18 +434,20 @@ def _rows(
 def _cell(
     view: JudgmentView, samples: Sequence[int], evidence: str, expert: bool | None
 ) -> ComparedCell:
-    judgments = [view.judgments[row] for row in samples]
-    votes = [j.success for j in judgments if j.status is Status.OK and j.success is not None]
+    said = [truth(code) for code in view.success[samples].tolist()]
+    codes = view.judgments.status[samples]
+    ended_well = (codes == STATUS_CODE[Status.OK]).tolist()
+    votes = [each for each, ok in zip(said, ended_well, strict=True) if ok and each is not None]
     success = 2 * sum(votes) > len(votes) if votes else None
     wrong = ""
     if success is not None and expert is not None and success != expert:
         wrong = MISTAKES[1 if success else 2]
-    at = next((at for at, each in enumerate(judgments) if each.success == success), 0)
+    row = samples[said.index(success) if success in said else 0]
     return ComparedCell(
-        id=samples[at],
+        id=row,
         success=success,
-        status="" if success is not None else str(judgments[at].status),
-        score=judgments[at].score,
+        status="" if success is not None else str(STATUSES[view.judgments.status[row]]),
+        score=defined(view.judgments.score[row]),
         samples=len(samples),
         wrong=wrong,
         evidence=evidence,

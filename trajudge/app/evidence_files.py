@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +15,7 @@ from trajudge.util.files import DataFolder, UnsafeFile
 MAX_BYTES = 64 * 2**20
 MAX_REQUESTS = 2_000
 FACTS = "facts.jsonl"
-_KINDS = ("added", "removed", "changed")
-_SEPARATOR = re.compile(r", (?=\w+ = )")
-_AS_ASKED = "as asked"
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
 
 class NetworkRequest(NamedTuple):
@@ -108,8 +106,9 @@ def state_facts(key: TrajectoryKey, folder: Path, root: DataFolder) -> tuple[Sta
 def _facts(facts: dict[str, Any]) -> Iterator[StateFact]:
     changes = _objects(facts, "changes")
     for each in _objects(facts, "predicates"):
-        counts = f"{each.get('found')} found, {each.get('wanted')} wanted"
-        text = f"{described(each, changes)}: {counts}"
+        # Names in braces stand for values, which the changed rows show.
+        name = _PLACEHOLDER.sub("…", str(each.get("name")))
+        text = f"{name}: {each.get('found')} found, {each.get('wanted')} wanted"
         yield StateFact("must hold", text, bool(each.get("holds")))
     for each in _objects(facts, "answers"):
         expected, given = _joined(each.get("expected")), _joined(each.get("found"))
@@ -145,74 +144,3 @@ def _columns(change: dict[str, Any]) -> str:
         f"{name} {before[name]} → {after.get(name)}" if name in before else f"{name} {after[name]}"
         for name in {**before, **after}
     )
-
-
-class _Expectation(NamedTuple):
-    """Kind and table of the expected change; ``key`` is "" where any row will do."""
-
-    kind: str
-    table: str
-    key: str
-    values: dict[str, str]
-
-
-def described(predicate: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]) -> str:
-    """Return what was done where exactly the wanted changes meet the predicate; else what was
-    asked for.
-
-    A predicate is called as its scenario writes it (``added purchase: delivery = {delivery}``), so
-    that its name is the same in every configuration; nobody reads the names that stand for values.
-    """
-    name = str(predicate.get("name"))
-    expectation = _parsed(name)
-    if expectation is None or "{" not in name:
-        return name
-    met = [change for change in changes if _meets(expectation, change)]
-    if not predicate.get("holds") or len(met) != predicate.get("wanted"):
-        return _sentence(expectation, expectation.key and "(the one that was meant)", {})
-    return "; ".join(
-        _sentence(expectation, expectation.key and str(change.get("key")), _row(change))
-        for change in met
-    )
-
-
-def _parsed(name: str) -> _Expectation | None:
-    """Parse ``KIND TABLE [KEY] [xCOUNT][: COLUMN = VALUE, ...]``; None for another text."""
-    head, _, values = name.partition(": ")
-    kind, table, *more = [*head.split(" "), "", ""][:4]
-    if kind not in _KINDS or not table:
-        return None
-    key = "" if re.fullmatch(r"x\d+", more[0]) else more[0]
-    parts = [part.partition(" = ") for part in _SEPARATOR.split(values) if part]
-    return _Expectation(kind, table, key, {column: value for column, _, value in parts})
-
-
-def _meets(expectation: _Expectation, change: Mapping[str, Any]) -> bool:
-    if not change.get("inside"):
-        return False
-    if (change.get("kind"), change.get("table")) != (expectation.kind, expectation.table):
-        return False
-    row = _row(change)
-    return all(
-        "{" in value or str(row.get(column)) == value
-        for column, value in expectation.values.items()
-    )
-
-
-def _row(change: Mapping[str, Any]) -> Mapping[str, Any]:
-    row = change.get("before" if change.get("kind") == "removed" else "after")
-    return row if isinstance(row, dict) else {}
-
-
-def _sentence(expectation: _Expectation, key: str, row: Mapping[str, Any]) -> str:
-    head = " ".join(filter(None, (expectation.kind, expectation.table, key)))
-    values = ", ".join(_assignments(expectation.values, row))
-    return f"{head}: {values}" if values else head
-
-
-def _assignments(values: Mapping[str, str], row: Mapping[str, Any]) -> Iterator[str]:
-    for column, value in values.items():
-        if "{" not in value:
-            yield f"{column} = {value}"
-        else:
-            yield f"{column} = {row[column]}" if column in row else f"{column} {_AS_ASKED}"

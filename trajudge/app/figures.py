@@ -168,15 +168,19 @@ RULE, BASELINE = "rule-based", "baseline"
 
 
 class JudgeRow(NamedTuple):
-    """An evaluator's overall figures; ``kind`` is "judge", "rule-based" or "baseline". ``counts``
-    are true and false positives, false and true negatives."""
+    """An evaluator's overall figures; ``kind`` is "judge", "rule-based" or "baseline", ``judge``
+    whose trajectories they are on. ``counts`` are true and false positives, false and true
+    negatives."""
 
     name: str
     kind: str
+    judge: str
     bar: IntervalBar | None
     precision: str
     recall: str
     f1: str
+    npv: str
+    kappa: str
     n: str
     counts: tuple[int, int, int, int]
 
@@ -209,10 +213,13 @@ def judge_rows(scores: ScoreReport, label: LabelName) -> list[JudgeRow]:
         JudgeRow(
             name=name,
             kind=kind,
+            judge=score.judge,
             bar=interval_bar(score),
             precision=precision_cell(score),
-            recall=percent(score.recall),
+            recall=rate_cell(score, "recall"),
             f1=rate_cell(score, "f1"),
+            npv=percent(score.npv),
+            kappa=rate_cell(score, "kappa"),
             n=f"{score.n:,}",
             counts=(score.counts.tp, score.counts.fp, score.counts.fn, score.counts.tn),
         )
@@ -253,7 +260,7 @@ def _evaluators(scores: ScoreReport, label: LabelName) -> dict[tuple[str, str], 
     order = {judge: place for place, judge in enumerate(ordered_judges(scores))}
     here = [s for s in scores.scores if (s.agent, s.label) == (ALL_AGENTS, label)]
     judges = sorted((s for s in here if not s.baseline), key=lambda s: order.get(s.judge, 0))
-    rules = [s for s in here if s.baseline]
+    rules = [s for s in here if s.baseline and s.n]
     same = len({(s.n, s.counts) for s in rules if s.benchmark == OVERALL}) < 2
     found: dict[tuple[str, str], dict[str, Score]] = {}
     for score in judges:

@@ -21,6 +21,7 @@ from trajudge.app.web import (
     asked_filter,
     in_thread,
     json_page,
+    last_page_link,
     page,
     trajectory_link,
     wants_json,
@@ -119,6 +120,11 @@ class JudgmentDetail(NamedTuple):
     others: TrajectoryVerdicts
     record: str
     listed: ListedPlace
+
+    @property
+    def last_page(self) -> str:
+        """The address of a small picture of the trajectory's last page."""
+        return last_page_link(self.judgment.key, self.run.name)
 
     def step_link(self, step: int) -> str:
         """Return the address of a step of the trajectory."""

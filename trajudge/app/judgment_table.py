@@ -72,7 +72,7 @@ _WITH_AGREE = (*DEFAULT_COLUMNS[:4], "agree", *DEFAULT_COLUMNS[4:])
 
 class TableQuery(NamedTuple):
     """What an address asks of the table; ``problem`` says why its filter or its columns cannot be
-    read."""
+    read. ``columns_text`` is what was written, "" for the default."""
 
     text: str
     chosen: Filter
@@ -83,20 +83,16 @@ class TableQuery(NamedTuple):
     problem: str
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     columns_text: str = ""
+    are_chosen: bool = False
 
     @property
     def tells_agreement(self) -> bool:
         """Whether it matters who agrees: then the judges of all runs are read."""
         return self.sorting.name == "agree" or "agree" in self.columns
 
-    @property
-    def chosen_columns(self) -> str:
-        """Name the columns, "" for those that are shown unless told otherwise."""
-        return "" if self.columns in (DEFAULT_COLUMNS, _WITH_AGREE) else " ".join(self.columns)
-
     def address(self, path: str, **changes: str) -> str:
         """Return the address of this table with other values."""
-        kept = {"f": self.text, "sort": str(self.sorting), "cols": self.chosen_columns, **changes}
+        kept = {"f": self.text, "sort": str(self.sorting), "cols": self.columns_text, **changes}
         if kept["sort"] == "place":
             kept.pop("sort")
         named = {name: value for name, value in kept.items() if value}
@@ -138,7 +134,8 @@ def read_query(values: dict[str, str]) -> TableQuery:
     return TableQuery(
         **asked._asdict(),
         columns=columns or default,
-        columns_text=values.get("cols", "") or " ".join(default),
+        columns_text=" ".join(columns) or values.get("cols", ""),
+        are_chosen=bool(columns),
         sorting=sorting,
         after=_row(values.get("after", "")),
         before=_row(values.get("before", "")),
@@ -160,7 +157,17 @@ def shown_judgments(workspace: Workspace, run: OpenedRun, query: TableQuery) -> 
         limit=query.limit,
     )
     rows = [row_record(run, view, row, query) for row in found.rows]
+    if not query.are_chosen:
+        query = query._replace(columns=tuple(c for c in query.columns if _tells(view, c)))
     return ShownJudgments(query, rows, found.before, found.after, found.total)
+
+
+def _tells(view: JudgmentView, column: str) -> bool:
+    """Return True unless a column is empty, or of one value, in the whole run."""
+    values = {"score": view.judgments.score, "seconds": view.seconds, "cost": view.cost}
+    if column == "judge":
+        return len(view.judgments.judges) > 1
+    return column not in values or bool((values[column] > 0).any())
 
 
 def row_record(run: OpenedRun, view: JudgmentView, row: int, query: TableQuery) -> dict[str, Any]:

@@ -8,8 +8,9 @@ import re
 import sys
 from base64 import b64encode
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -19,8 +20,8 @@ import orjson
 from markupsafe import Markup
 from PIL import Image
 
-from trajudge.app.rendering import static_text, templates
-from trajudge.app.report_content import CaseEvidence, Content, report_content
+from trajudge.app.rendering import static_text, templates, visible
+from trajudge.app.report_content import Content, report_content
 from trajudge.app.settings import ReportConfig
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
@@ -46,11 +47,11 @@ class SmallPicture(NamedTuple):
     width: int
     height: int
 
-    def data_url(self) -> str:
-        return f"data:image/webp;base64,{b64encode(self.data).decode()}"
-
-    def written(self, folder: Path) -> str:
-        """Write it into ``folder/img`` and return its address there. Raises UserError."""
+    def source(self, folder: Path | None) -> str:
+        """Return its address: of the file that is written into ``folder/img``, without a folder
+        all of it. Raises UserError for a file that cannot be written."""
+        if folder is None:
+            return f"data:image/webp;base64,{b64encode(self.data).decode()}"
         file = folder / "img" / f"{sha256(self.data).hexdigest()}.webp"
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +87,6 @@ def remove_pictures(folder: Path) -> None:
 
 
 FORMAT = 1
-# A data URL beside its tag, in bytes.
-_TAG = 200
 _THREADS = 2
 
 
@@ -99,101 +98,90 @@ class Document(NamedTuple):
     dropped: int
 
 
-class CasePicture(NamedTuple):
-    """A picture at its ``source``, or the ``problem`` why there is none."""
+class _Asked(NamedTuple):
+    ref: ImageRef
+    name: str
+    alt: str
 
-    picture: SmallPicture | None
-    source: str
-    problem: str = ""
+    def left_out(self) -> bytes:
+        return self._note("left out: the file would be too large.")
 
+    def shown(self, shrinking: Future[SmallPicture], folder: Path | None) -> tuple[bytes, bool]:
+        """Return the picture, or why it cannot be shown, as HTML, and whether it is the picture."""
+        try:
+            small = shrinking.result()
+        except ImageUnreadable as error:
+            return self._note("cannot be shown: {}", visible(str(error), 200)), False
+        tag = Markup('<img src="{}" width="{}" height="{}" loading="lazy" alt="{}">')
+        source = small.source(folder)
+        return tag.format(source, small.width, small.height, self.alt).encode(), True
 
-class CasePictures(NamedTuple):
-    """The pictures of a case's goal and its screenshot; None: there is none, or it did not fit."""
-
-    goal: tuple[CasePicture | None, ...]
-    screenshot: CasePicture | None
+    def _note(self, sentence: str, *values: Markup) -> bytes:
+        text = Markup('<span class="soft">{} ' + sentence + "</span>").format(self.name, *values)  # noqa: S704 - our own sentence
+        return _bytes(text)
 
 
 class Album:
-    """The pictures of a page in the order in which they are put in, up to the first that does not
-    fit into ``room`` bytes. Those of a ``folder`` are files there."""
+    """The pictures of a page in its order. The page is rendered once, with a mark for each; then
+    those up to the first that does not fit take their places."""
 
-    def __init__(self, room: int, folder: Path | None) -> None:
-        self._room, self._folder = room, folder
-        self.taken = self.dropped = 0
+    def __init__(self) -> None:
+        self._asked: list[_Asked] = []
 
-    def put(self, refs: Sequence[ImageRef]) -> list[CasePicture | None]:
-        """Return every picture, or why it cannot be shown; None if it does not fit."""
-        placed: list[CasePicture | None] = []
-        for shrinking in _shrunk(refs):
-            placed.append(self._placed(shrinking))
-            if placed[-1] is None:
-                self.dropped = len(refs) - len(placed) + 1
-                break
-        return [*placed, *[None] * (len(refs) - len(placed))]
+    def mark(self, ref: ImageRef, name: str, alt: str = "") -> Markup:
+        """Ask for a picture where this mark stands, which no text of others can be."""
+        self._asked.append(_Asked(ref, name, alt or name))
+        return Markup("<!--picture-->")
 
-    def _placed(self, shrinking: Future[SmallPicture]) -> CasePicture | None:
-        try:
-            picture = shrinking.result()
-        except ImageUnreadable as error:
-            problem = str(error)[:200]
-            self._room -= len(problem.encode()) + _TAG
-            return CasePicture(None, "", problem)
-        source = picture.written(self._folder) if self._folder else picture.data_url()
-        self._room -= len(source) + _TAG
-        if self._room < 0:
-            return None
-        self.taken += 1
-        return CasePicture(picture, source)
+    def fill(self, page: str, config: ReportConfig) -> Document:
+        """Put the pictures into a page of at most ``config.max_bytes``. Raises UserError where it
+        is larger without any."""
+        texts = [_bytes(text) for text in page.split("<!--picture-->")]
+        filled = [asked.left_out() for asked in self._asked]
+        room = config.max_bytes - sum(map(len, [*texts, *filled]))
+        if room < 0:
+            raise UserError(
+                f"--max-size {config.max_size:g}: the report takes "
+                f"{(config.max_bytes - room) / 1e6:.1f} MB without pictures: allow more, or show "
+                "fewer cases with --show N"
+            )
+        pictures, at = 0, 0
+        with closing(_shrunk([asked.ref for asked in self._asked])) as shrinking:
+            for at, each in enumerate(shrinking):
+                tag, is_picture = self._asked[at].shown(each, config.folder)
+                room -= len(tag) - len(filled[at])
+                if room < 0:
+                    break
+                filled[at], pictures = tag, pictures + is_picture
+        dropped = len(filled) - at if room < 0 else 0
+        parts = (part for pair in zip(texts, [*filled, b""], strict=True) for part in pair)
+        return Document(b"".join(parts), pictures, dropped)
 
 
-def _shrunk(refs: Sequence[ImageRef]) -> Iterator[Future[SmallPicture]]:
+def _shrunk(refs: Sequence[ImageRef]) -> Generator[Future[SmallPicture]]:
     """Shrink pictures in threads, a few ahead of who takes them."""
     waiting: deque[Future[SmallPicture]] = deque()
-    with ThreadPoolExecutor(_THREADS) as pool:
+    pool = ThreadPoolExecutor(_THREADS)
+    try:
         for ref in refs:
             waiting.append(pool.submit(small_picture, ref))
-            if len(waiting) > 2 * _THREADS:
+            if len(waiting) > _THREADS:
                 yield waiting.popleft()
         yield from waiting
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def report_document(content: Content, config: ReportConfig) -> Document:
     """Render the page; equal content gives equal bytes. Raises UserError where even without
     pictures it is larger than allowed."""
-    shown = [case.evidence for case in content.cases] if config.shows_pictures else []
-    refs = [ref for evidence in shown if evidence for ref in _refs(evidence)]
-    context = _context(content, config)
-    bare = _render(context, _by_case(shown, [None] * len(refs)))
-    room = config.max_bytes - len(bare)
-    if room < 0:
-        raise UserError(
-            f"--max-size {config.max_size:g}: the report takes {len(bare) / 1e6:.1f} MB without "
-            "pictures: allow more, or show fewer cases with --show N"
-        )
-    album = Album(room, config.folder)
-    whole = _render(context, _by_case(shown, album.put(refs))) if refs else bare
-    return Document(whole, album.taken, album.dropped)
+    album = Album()
+    page = templates().get_template("report.html")
+    return album.fill(page.render(**_context(content, config), picture=album.mark), config)
 
 
-def _refs(evidence: CaseEvidence) -> list[ImageRef]:
-    """List the pictures of a case, the screenshot last."""
-    return [*evidence.goal_images, *([evidence.screenshot] if evidence.screenshot else [])]
-
-
-def _by_case(
-    shown: Sequence[CaseEvidence | None], pictures: Iterable[CasePicture | None]
-) -> dict[int, CasePictures]:
-    """Give the pictures to their cases, whose places are the keys."""
-    following = iter(pictures)
-    return {
-        place: CasePictures(
-            tuple(next(following) for _ in evidence.goal_images),
-            next(following) if evidence.screenshot else None,
-        )
-        for place, evidence in enumerate(shown)
-        if evidence is not None
-    }
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def _context(content: Content, config: ReportConfig) -> dict[str, Any]:
@@ -210,11 +198,6 @@ def _context(content: Content, config: ReportConfig) -> dict[str, Any]:
         "policy": _policy(style, script, "'self' file:" if config.folder else "data:"),
         "machine_readable": _machine_readable(content),
     }
-
-
-def _render(context: Mapping[str, Any], pictures: Mapping[int, CasePictures]) -> bytes:
-    page = templates().get_template("report.html").render(**context, pictures=pictures)
-    return page.encode("utf-8", "replace")
 
 
 def _policy(style: str, script: str, images: str) -> str:

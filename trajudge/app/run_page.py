@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from trajudge.app.figures import IntervalBar, interval_bar, run_card
+from trajudge.app.figures import JudgeRow, judge_rows, run_card
 from trajudge.app.scoring import PATIENCE, KeptState, ScoredRun, run_scores
 from trajudge.app.web import (
     address,
@@ -25,10 +25,7 @@ from trajudge.eval.reporting.sentences import (
     cost_sentence,
     finding,
     notes,
-    ordered_judges,
-    percent,
     precision_cell,
-    rate_cell,
     warnings_of,
 )
 from trajudge.eval.scoring.records import (
@@ -48,7 +45,6 @@ from trajudge.eval.store.table import UNKNOWN
 from trajudge.judges.model import Status
 from trajudge.stats.intervals import Bools, Floats
 
-RULE = "rule-based"
 _SHADES = 5
 
 
@@ -57,22 +53,6 @@ class CountLink(NamedTuple):
 
     number: int
     link: str
-
-
-class HeadlineRow(NamedTuple):
-    """An evaluator's figures over all benchmarks; ``cells`` are true and false positives, false
-    and true negatives, of a judge with their rows."""
-
-    name: str
-    kind: str
-    bar: IntervalBar | None
-    precision: str
-    recall: str
-    f1: str
-    npv: str
-    kappa: str
-    n: int
-    cells: tuple[CountLink, CountLink, CountLink, CountLink]
 
 
 class GroupCell(NamedTuple):
@@ -111,52 +91,24 @@ def table_link(
     return address("run", run, "judgments", f=str(chosen), sort=sort)
 
 
-def headline(run: str, scored: ScoredRun) -> list[HeadlineRow]:
-    """Make a row a judge, best first, each with the rule-based baseline behind it where they differ
-    in what they were scored on."""
-    rows = _overall(scored)
-    judges = [s for s in rows if not s.baseline]
-    order = {judge: place for place, judge in enumerate(ordered_judges(scored.scores))}
-    judges.sort(key=lambda score: order.get(score.judge, 0))
-    rules = [s for s in rows if s.baseline and s.n]
-    same = len({(s.n, s.counts) for s in rules}) == 1
-    shown = [_headline_row(run, score, scored, score.judge) for score in judges]
-    for rule in rules[:1] if same else rules:
-        name = RULE if same else f"{RULE} beside {rule.judge}"
-        shown.append(_headline_row(run, rule, scored, name))
-    return shown
-
-
-def _headline_row(run: str, score: Score, scored: ScoredRun, name: str) -> HeadlineRow:
-    counts = score.counts
-    said = ("rule" if score.baseline else "success", ":", "yes")
-    judge = ("judge", ":", score.judge)
+def headline(run: str, scored: ScoredRun) -> list[tuple[JudgeRow, list[CountLink]]]:
+    """List the judges, best first, and the rule-based baseline; each of their counts with its
+    rows."""
     # A failed judgment counts as not accepted, unless the protocol leaves it out.
-    counted = scored.scores.missing == "negative" and not score.baseline
-    refused = (*said, True) if counted else (said[0], ":", "no")
-    linked = scored.question == "success"
-
-    def cell(count: int, *terms: tuple[str, str, str] | tuple[str, str, str, bool]) -> CountLink:
-        return CountLink(count, table_link(run, judge, *terms) if linked else "")
-
-    yes, no = ("expert", ":", "yes"), ("expert", ":", "no")
-    return HeadlineRow(
-        name=name,
-        kind=RULE if score.baseline else "judge",
-        bar=interval_bar(score),
-        precision=precision_cell(score),
-        recall=rate_cell(score, "recall"),
-        f1=rate_cell(score, "f1"),
-        npv=percent(score.npv),
-        kappa=rate_cell(score, "kappa"),
-        n=score.n,
-        cells=(
-            cell(counts.tp, said, yes),
-            cell(counts.fp, said, no),
-            cell(counts.fn, refused, yes),
-            cell(counts.tn, refused, no),
-        ),
-    )
+    fails = scored.scores.missing == "negative"
+    rows = []
+    for row in judge_rows(scored.scores, scored.question):
+        field = "success" if row.kind == "judge" else "rule"
+        yes = (field, ":", "yes")
+        no = (*yes, True) if fails and row.kind == "judge" else (field, ":", "no")
+        links = []
+        for place, count in enumerate(row.counts):
+            truth = ("expert", ":", "no" if place in (1, 3) else "yes")
+            terms = ("judge", ":", row.judge), yes if place < 2 else no, truth
+            shown = scored.question == "success"
+            links.append(CountLink(count, table_link(run, *terms) if shown else ""))
+        rows.append((row, links))
+    return rows
 
 
 def group_table(run: str, scored: ScoredRun) -> tuple[list[str], list[GroupRow]]:
@@ -218,11 +170,6 @@ def _ending_row(run: str, coverage: Coverage) -> EndingRow:
     )
 
 
-def _overall(scored: ScoredRun) -> list[Score]:
-    place = (OVERALL, ALL_AGENTS, scored.question)
-    return [s for s in scored.scores.scores if (s.benchmark, s.agent, s.label) == place]
-
-
 _SHOWN = 5
 
 
@@ -265,6 +212,9 @@ class Spending(NamedTuple):
     def has_seconds(self) -> bool:
         """Whether it is known how long any judgment took."""
         return any(each.known for each in self.seconds)
+
+
+_NOTHING = Spending([], [], [], [])
 
 
 def spending_of(run: OpenedRun) -> Spending:
@@ -329,7 +279,8 @@ def overview_route() -> Route:
         state = await in_thread(scores.of, run, workspace.annotations, wait=wait)
         if wants_json(request) and state.value:
             return Response(results_json(state.value.scores), media_type="application/json")
-        spending = await in_thread(spending_of, run)
+        # Until there are figures nothing waits for the judgments, which take as long to read.
+        spending = await in_thread(spending_of, run) if state.value else _NOTHING
         shown = await in_thread(_overview, run, state, spending)
         return page(request, "runs/overview.html", **shown)
 

@@ -108,7 +108,7 @@ def _scored(folder: Path, annotations: str | None) -> ScoredRun:
 # A run that is being judged changes all the time: computing takes at most this share of it.
 SHARE = 0.1
 
-PATIENCE = 1.0
+PATIENCE = 0.5
 """Seconds that a page waits for scores, and for costs, before it shows what is there."""
 
 

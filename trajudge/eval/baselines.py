@@ -6,10 +6,15 @@ run; judges at a baseline's recall; and one benchmark left out at a time.
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, repeat
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
@@ -30,9 +35,9 @@ from trajudge.eval.scoring.records import (
 )
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import LabelColumns, refuse_unequal
-from trajudge.eval.store.table import UNKNOWN, VERDICTS, JudgmentTable
+from trajudge.eval.store.table import UNKNOWN, VERDICTS, JudgmentTable, column_of
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.telemetry import features, folds_of, predicted
+from trajudge.judges.telemetry import features, folds_of, logistic_regression, predicted
 from trajudge.stats.intervals import Bools, Floats, Ints, clustered_differences, one_thread
 from trajudge.trajectories.actions import declares_infeasible, gives_up
 from trajudge.trajectories.loaders import open_source, parse_source
@@ -75,11 +80,13 @@ def truth_of(labels: Labels, question: LabelName) -> Truth:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """n labelled runs in the order of keys: ``answers`` as text, ``rows`` (n, features), ``labels``
-    and ``groups`` (n,), which are tasks."""
+    """n labelled runs in the order of keys: ``terms`` counts those of their answers, (n, terms),
+    sparse; ``rows`` (n, features), ``labels`` and ``groups`` (n,), which are tasks;
+    ``has_answers``: any run gave one."""
 
     keys: list[TrajectoryKey]
-    answers: list[str]
+    terms: Any
+    has_answers: bool
     rows: Floats
     labels: Bools
     groups: NDArray[np.str_]
@@ -89,9 +96,11 @@ class Examples:
         """Keep the runs whose label is known, each trajectory once."""
         by_key = {run.key: run for run in runs if run.key in truth}
         found = sorted(by_key.values(), key=lambda run: run.key.order)
+        answers = [(run.answer or "").strip() for run in found]
         return cls(
             keys=[run.key for run in found],
-            answers=[(run.answer or "").strip() or _NO_ANSWER for run in found],
+            terms=_term_counts([answer or _NO_ANSWER for answer in answers]),
+            has_answers=any(answers),
             rows=np.array(list(map(features, found)), dtype=float),
             labels=np.array([truth[run.key] for run in found], dtype=bool),
             groups=np.array([f"{r.key.benchmark}/{family_of(r.key)}" for r in found], dtype=str),
@@ -101,16 +110,12 @@ class Examples:
         """Keep those at these places."""
         return Examples(
             [self.keys[place] for place in places],
-            [self.answers[place] for place in places],
+            self.terms[places],
+            self.has_answers,
             self.rows[places],
             self.labels[places],
             self.groups[places],
         )
-
-    @property
-    def has_answers(self) -> bool:
-        """Whether any run gave an answer."""
-        return any(answer != _NO_ANSWER for answer in self.answers)
 
     @property
     def fewest_tasks(self) -> int:
@@ -124,13 +129,48 @@ Fit = Callable[[Examples, Examples], Floats]
 
 
 def fit_tfidf(train: Examples, test: Examples) -> Floats:
-    """Regress on the TF-IDF of the answer's words and pairs of words."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    """Regress on the TF-IDF of the answer's words and pairs of words: of the terms that ``train``
+    has, the most frequent, with 1 + log(count) times 1 + log((1 + n) / (1 + runs with it)), each
+    run scaled to length 1."""
+    used = np.flatnonzero(train.terms.sum(axis=0))
+    if len(used) > _MOST_TERMS:
+        counts = train.terms.sum(axis=0)[used]
+        used = np.sort(used[np.argsort(-counts)[:_MOST_TERMS]])
+    n, has_it = len(train.keys), np.bincount(train.terms.indices, minlength=train.terms.shape[1])
+    rarity = np.log((1 + n) / (1 + has_it[used])) + 1
+    fitted, tested = (_weighted(each.terms[:, used], rarity) for each in (train, test))
+    weights, intercept = logistic_regression(fitted, train.labels)
+    return np.asarray(scipy.special.expit(tested @ weights + intercept))
 
-    terms = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_features=_MOST_TERMS)
-    model = LogisticRegression(max_iter=1000).fit(terms.fit_transform(train.answers), train.labels)
-    return np.asarray(model.predict_proba(terms.transform(test.answers))[:, 1])
+
+def _weighted(counts: Any, rarity: Floats) -> Any:
+    """Weight counts of terms (n, terms), sparse, and scale each row to length 1."""
+    weighted = counts.astype(float)
+    weighted.data = (np.log(weighted.data) + 1) * rarity[weighted.indices]
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(weighted.indptr))
+    lengths = np.sqrt(np.bincount(row, weights=weighted.data**2, minlength=counts.shape[0]))
+    weighted.data /= lengths[row]
+    return weighted
+
+
+_WORD = re.compile(r"\b\w\w+\b")
+
+
+def _term_counts(texts: Sequence[str]) -> Any:
+    """Count the words of two letters and more, and pairs of them, (n, terms), sparse; terms in the
+    order of their names."""
+    numbers: dict[str, int] = {}
+    rows, columns = array("q"), array("q")
+    for row, text in enumerate(texts):
+        words = _WORD.findall(text.lower())
+        terms = [*words, *map(" ".join, pairwise(words))]
+        columns.extend(numbers.setdefault(term, len(numbers)) for term in terms)
+        rows.extend(repeat(row, len(terms)))
+    place = np.empty(len(numbers), dtype=np.int64)
+    place[[numbers[name] for name in sorted(numbers)]] = np.arange(len(numbers))
+    at = column_of(rows), place[column_of(columns)]
+    ones, shape = np.ones(len(rows), dtype=np.int64), (len(texts), len(numbers))
+    return scipy.sparse.coo_array((ones, at), shape=shape).tocsr()
 
 
 def fit_telemetry(train: Examples, test: Examples) -> Floats:
@@ -194,19 +234,21 @@ def trivial_baselines(
     examples = Examples.of(kept.values(), truth_of(labels, question))
     if not examples.keys:
         return BaselineJudgments(notes=(f"baselines: no run has an expert's label of {question}",))
+    tasks = examples.fewest_tasks
+    parts: list[tuple[Examples, Examples]] = []
+    if tasks >= _FEWEST_TASKS and TRAINED.keys() & set(names):
+        rng = np.random.default_rng(seed)
+        split = folds_of(examples.labels, examples.groups, rng, min(folds, tasks))
+        parts = [(examples.at(train), examples.at(test)) for train, test in split]
     judgments: list[Judgment] = []
     notes: list[str] = []
     for name in names:
         if name in (CLAIM, TFIDF) and not examples.has_answers:
             notes.append(f"{name}: left out, because no run recorded an answer")
-        elif name in TRAINED and examples.fewest_tasks < _FEWEST_TASKS:
+        elif name in TRAINED and not parts:
             notes.append(f"{name}: left out, because fewer than two tasks have a run of each label")
         elif name in TRAINED:
-            rng, count = np.random.default_rng(seed), min(folds, examples.fewest_tasks)
-            found: list[Judgment] = []
-            for train, test in folds_of(examples.labels, examples.groups, rng, count):
-                parts = examples.at(train), examples.at(test)
-                found += _trained_judgments(name, question, *parts)
+            found = [j for part in parts for j in _trained_judgments(name, question, *part)]
             judgments += sorted(found, key=lambda judgment: judgment.key.order)
         else:
             for key in examples.keys:

@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from math import exp, isfinite, log1p, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
@@ -187,12 +189,32 @@ def folds_of(
     labels: NDArray[np.bool_], groups: NDArray[np.str_], rng: np.random.Generator, count: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Split into ``count`` folds of (train, test) positions: no group on both sides, labels spread
-    evenly."""
-    from sklearn.model_selection import StratifiedGroupKFold  # noqa: PLC0415
+    evenly. These are the folds of scikit-learn's ``StratifiedGroupKFold``: groups in random order,
+    the least balanced first, each go to the fold with which the shares of the labels spread
+    least over the folds; of equal ones to the smallest."""
+    _, kind = np.unique(labels, return_inverse=True)
+    names, group = np.unique(groups, return_inverse=True)
+    sizes = np.zeros((len(names), kind.max() + 1))
+    np.add.at(sizes, (group, kind), 1)
+    order = np.arange(len(names))
+    np.random.RandomState(int(rng.integers(2**31))).shuffle(order)  # as scikit-learn draws
+    order = order[np.argsort(-sizes[order].std(axis=1), kind="stable")]
+    fold_of = np.empty(len(names), dtype=np.intp)
+    filled, each = np.zeros((count, sizes.shape[1])), np.eye(count)[:, :, None]
+    for name in order.tolist():
+        shares = (filled + each * sizes[name]) / sizes.sum(axis=0)
+        spread, held = shares.std(axis=1).mean(axis=1).tolist(), filled.sum(axis=1).tolist()
+        best = 0
+        for fold in range(1, count):
+            is_equal = abs(spread[fold] - spread[best]) <= _EQUAL[0] + _EQUAL[1] * spread[best]
+            if spread[fold] < spread[best] or (is_equal and held[fold] < held[best]):
+                best = fold
+        fold_of[name], filled[best] = best, filled[best] + sizes[name]
+    folds = fold_of[group]
+    return [(np.flatnonzero(folds != each), np.flatnonzero(folds == each)) for each in range(count)]
 
-    seed = int(rng.integers(2**31))
-    split = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
-    return list(split.split(np.zeros((len(labels), 1)), labels, groups))
+
+_EQUAL = 1e-8, 1e-5  # differences, absolute and relative, up to which two spreads are equal
 
 
 def out_of_fold(
@@ -219,27 +241,50 @@ def predicted(
 ) -> NDArray[np.float64]:
     """Predict P(success) of ``rows`` (n, d) by a regression on ``train`` (m, d) and its ``labels``
     (m,); a number that a run does not tell counts as the mean."""
-    from scipy.special import expit  # noqa: PLC0415
-
     means, scales, weights, intercept = _regression(train, labels)
     standardised = np.nan_to_num((rows - means) / scales, nan=0.0)
-    return np.asarray(expit(standardised @ weights + intercept))
+    return np.asarray(scipy.special.expit(standardised @ weights + intercept))
 
 
 def _regression(
     rows: NDArray[np.float64], labels: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
     """Fit a regression; return means, scales, weights (d,) and intercept."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
-
     known = np.isfinite(rows)
     count = np.maximum(1, known.sum(axis=0))
     means = np.where(known, rows, 0).sum(axis=0) / count
     centred = np.where(known, rows - means, 0)
     scales = np.sqrt((centred**2).sum(axis=0) / count)
     scales[scales == 0] = 1
-    model = LogisticRegression(C=0.3, max_iter=2000).fit(centred / scales, labels)
-    return means, scales, model.coef_[0], float(model.intercept_[0])
+    return means, scales, *logistic_regression(centred / scales, labels, penalty=1 / 0.3)
+
+
+def logistic_regression(
+    rows: Any, labels: NDArray[np.bool_], penalty: float = 1.0
+) -> tuple[NDArray[np.float64], float]:
+    """Return the weights (d,) and the intercept that minimise the summed log loss of ``labels``
+    (n,) plus ``penalty`` / 2 times the squared weights; ``rows`` (n, d) may be sparse. It stops
+    where the largest slope of the mean is 1e-4, as ``LogisticRegression(C=1 / penalty)`` of
+    scikit-learn does, whose solver this is (L-BFGS-B of SciPy)."""
+    n, d = rows.shape
+
+    def loss_and_slopes(solution: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weights = solution[:d]
+        odds = rows @ weights + solution[d]
+        loss = np.sum(np.logaddexp(0, odds) - labels * odds) / n
+        errors = (scipy.special.expit(odds) - labels) / n
+        slopes = np.append(rows.T @ errors + penalty / n * weights, errors.sum())
+        return float(loss + penalty / n * (weights @ weights) / 2), slopes
+
+    precision = 64 * np.finfo(float).eps
+    found = scipy.optimize.minimize(
+        loss_and_slopes,
+        np.zeros(d + 1),
+        method="L-BFGS-B",
+        jac=True,
+        options={"maxiter": 2000, "maxls": 50, "gtol": 1e-4, "ftol": precision},
+    )
+    return found.x[:d], float(found.x[d])
 
 
 def _threshold(

@@ -16,7 +16,7 @@ from tests.app.browsing import complaints, launched
 from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
-from tests.eval.cases import call, key, said
+from tests.eval.cases import call, failed, key, said
 from tests.waiting import wait_until
 from trajudge.annotations import store as annotation_store
 from trajudge.app.compare_page import (
@@ -39,6 +39,7 @@ from trajudge.eval.store.run_folder import (
     read_manifest,
     write_manifest,
 )
+from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.training import key_hash
 from trajudge.util.jsonl import without_surrogates
@@ -223,22 +224,29 @@ def test_a_bad_filter_stands_beside_its_field(shop: tuple[Served, list[Path]]) -
 
 
 def test_evidence_is_told_by_what_was_shown() -> None:
-    def judgment(rung: str) -> Judgment:
-        return said("1", True, calls=(call(rung=rung),))
-
+    overflowed = call(rung="full", finish="context_overflow")
+    table = JudgmentTable.of(
+        [
+            said("1", True, calls=(call(rung="full"),)),
+            said("1", True, calls=(call(rung="elided"),)),
+            said("1", True, calls=(overflowed, call(rung="elided"))),
+            said("1", True, calls=(call(rung="my own"),)),
+            failed("1", Status.SKIPPED),
+        ]
+    )
     options = {"representation": "axtree"}
     manifest = {"judge": "simplified-axtree:gpt-4o", "options": options, "data": "sample"}
     other_model = manifest | {"model": "gpt-5", "judge": "simplified-axtree:gpt-5"}
     screenshot = manifest | {"options": {"representation": "screenshot"}}
     other_data = manifest | {"revision": "x"}
     hashes = [
-        evidence_hash(shown_to(each), judgment(rung))
-        for each, rung in (
-            (manifest, "full"), (other_model, "full"), (manifest, "elided"),
-            (screenshot, "full"), (other_data, "full"), ({"judge": "mine"}, "full"),
+        evidence_hash(shown_to(each), table, row)
+        for each, row in (
+            (manifest, 0), (other_model, 0), (manifest, 1), (manifest, 2), (screenshot, 0),
+            (other_data, 0), ({"judge": "mine"}, 0), (manifest, 3), (manifest, 4),
         )
     ]  # fmt: skip
-    assert letters(hashes) == ["A", "A", "B", "C", "D", "?"]
+    assert "".join(letters(hashes)) == "AABBCD???"
 
 
 @pytest.mark.browser

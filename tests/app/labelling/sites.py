@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from playwright.sync_api import Browser, Page
+
+from tests.app.browsing import complaints
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Answer, Served, served
 from trajudge.annotations.queue import LabelQueue
 from trajudge.app.audit_pages import RuleText
+from trajudge.app.label_forms import cookie_of
 from trajudge.app.label_pages import label_room
 from trajudge.app.workspace import Workspace
 from trajudge.eval.labelling.build import plan_queue, write_queue
@@ -101,3 +105,16 @@ def _field(text: str, name: str) -> str:
     values: set[str] = set(re.findall(rf'name="{name}" value="([^"]*)"', text))
     (value,) = values
     return value
+
+
+def visited(browser: Browser, site: Site, name: str, **context: object) -> tuple[Page, list[str]]:
+    """A page of the person's, and what it asked of others or complained of."""
+    person = site.store.person(name)
+    assert person is not None
+    made = browser.new_context(**context)  # type: ignore[arg-type]
+    made.add_cookies(
+        [{"name": cookie_of(site.store), "value": str(person.id), "url": site.served.address}]
+    )
+    page = made.new_page()
+    page.set_default_timeout(30_000)
+    return page, complaints(page, site.served.address, accept=True)

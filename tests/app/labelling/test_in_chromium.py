@@ -12,8 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.app.browsing import WITH_TARGETS, complaints, launched, unfolded_goal
-from tests.app.labelling.sites import Site, queue_site
-from tests.app.labelling.visits import visited
+from tests.app.labelling.sites import Site, queue_site, visited
 from tests.app.made_runs import Task
 from tests.app.payloads import payloads
 from trajudge.annotations.model import EvidenceMark
@@ -102,6 +101,9 @@ def test_ten_items_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
     with queue_site(tmp_path, TASKS) as site:
         page, events = opened(browser, site, "Ann")
         page.get_by_role("link", name="Begin to label").press("Enter")
+        page.wait_for_url("**/queue/item/*")
+        loads: list[str] = []
+        page.on("request", lambda r: loads.append(r.url) if r.is_navigation_request() else None)
         pressed = 0
         for number in range(10):
             page.wait_for_url("**/queue/item/*")
@@ -134,6 +136,7 @@ def test_ten_items_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
             pressed += number > 0
             assert page.url != before
         assert "Nothing is left for you" in page.inner_text("main")
+        assert loads == [], "every next item takes the place of the last"
         labels = queue_annotations(site.store)
         assert len(labels) == 10
         first = next(label for label in labels if not label.success)
@@ -186,6 +189,40 @@ def test_a_clear_item_of_four_questions_takes_two_keys(browser: Browser, tmp_pat
         }
         assert labels == {(True, False, False, 4), (False, False, False, 1)}
         assert events == []
+        page.context.close()
+
+
+def test_back_and_forth_lead_to_the_pages_as_they_are_now(browser: Browser, tmp_path: Path) -> None:
+    with queue_site(tmp_path, TASKS[:3], questions=("success",)) as site:
+        page, _ = answered_by_key(browser, site, "s", checked=1)
+        following = page.url
+        page.go_back()
+        expect(page.locator("main")).to_contain_text("This item is not open for you")
+        page.go_forward()
+        expect(page.locator("#label-form")).to_be_visible()
+        assert page.url == following
+        page.keyboard.press("Control+z")
+        page.wait_for_url(lambda url: url != following)
+        expect(page.locator("input[value=yes]")).to_be_checked()
+        page.keyboard.press("f")
+        page.go_back()
+        expect(page.locator("#label-form")).to_be_visible()
+        page.go_forward()
+        expect(page.locator("input[value=no]")).to_be_checked()
+        page.context.close()
+
+
+def test_answers_to_the_verdicts_lead_on_without_a_page_load(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with queue_site(tmp_path, TASKS[:2], questions=("success",), informed=True) as site:
+        page, events = answered_by_key(browser, site, "s", checked=1)
+        loads: list[str] = []
+        page.on("request", lambda r: loads.append(r.url) if r.is_navigation_request() else None)
+        expect(page.locator("h1")).to_have_text("What others say of it")
+        page.keyboard.press("k")
+        expect(page.locator("#label-form")).to_be_visible()
+        assert (loads, events) == ([], [])
         page.context.close()
 
 

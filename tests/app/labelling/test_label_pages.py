@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from trajudge.annotations.queue import (
     create_queue,
 )
 from trajudge.annotations.queue_files import queue_annotations
-from trajudge.app.audit_pages import FrameVerdicts, rank_items
+from trajudge.app.audit_pages import FrameVerdicts, rank_items, read_rule_texts
 from trajudge.app.label_forms import blocks_of
 from trajudge.app.label_pages import label_room
 from trajudge.app.workspace import Workspace
@@ -38,6 +39,7 @@ from trajudge.trajectories.model import (
     Trajectory,
     TrajectoryKey,
 )
+from trajudge.util.errors import UserError
 
 TASKS = [Task(str(number), number % 2 == 0, number % 3 == 0) for number in range(6)]
 
@@ -380,3 +382,31 @@ def test_guidelines_are_a_small_subset_and_all_else_is_text() -> None:
     assert [block.kind for block in blocks] == ["heading", "list", "paragraph"]
     assert [span.kind for span in blocks[1].lines[0]] == ["strong", "text", "code"]
     assert blocks[2].lines[0][0].text == "<script>a</script> [l](javascript:b)"
+
+
+@pytest.mark.real_data
+def test_published_task_files_are_read(real_data: Path) -> None:
+    folder = real_data / "webarena"
+    for name, words in (
+        ("test.raw.json", ('"exact_match": "Quest Lumaflex\u2122 Band"', '"string_match"')),
+        ("webarena-verified.json", ('"AgentResponseEvaluator"', '"retrieve"')),
+    ):
+        texts = read_rule_texts(folder / name)
+        assert len(texts) == 812
+        known = texts.get(key("0").task_id)
+        assert known is not None
+        assert all(word in known.specification for word in words)
+        assert "reference_url" not in known.specification  # it is empty there
+        assert "top-1 best-selling" in known.intent
+
+
+def test_a_file_of_ones_own_and_one_that_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps([{"task_id": "own.7", "eval": {"must": ["x"], "none": []}}]))
+    assert read_rule_texts(file)["own.7"].specification == '{\n  "must": [\n    "x"\n  ]\n}'
+    for text in ("{}", "[1]", "", "[" * 100_000):
+        file.write_text(text)
+        with pytest.raises(UserError, match="is not a list of tasks"):
+            read_rule_texts(file)
+    with pytest.raises(UserError, match="is not a list of tasks"):
+        read_rule_texts(tmp_path / "absent.json")

@@ -21,6 +21,7 @@ from trajudge.judges.telemetry import (
     ended_by_environment,
     features,
     fit,
+    folds_of,
     out_of_fold,
     read_model,
 )
@@ -116,7 +117,23 @@ def test_the_file_s_model_says_what_sklearn_s_said() -> None:
     standard = (rows - model.means) / model.scales
     theirs = LogisticRegression(C=0.3, max_iter=2000).fit(standard, labels)
     ours = [reread.probability(row) for row in rows.tolist()]
-    np.testing.assert_allclose(ours, theirs.predict_proba(standard)[:, 1], atol=1e-6)
+    np.testing.assert_allclose(ours, theirs.predict_proba(standard)[:, 1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_folds_are_those_of_scikit_learn(seed: int) -> None:
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(40, size=150).astype(str)
+    labels, count = rng.random(150) < 0.2 + 0.05 * seed, 2 + seed % 4
+    split = StratifiedGroupKFold(
+        count, shuffle=True, random_state=int(np.random.default_rng(seed).integers(2**31))
+    )
+    theirs = split.split(np.zeros((150, 1)), labels, groups)
+    ours = folds_of(labels, groups, np.random.default_rng(seed), count)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert [each.tolist() for each in mine] == [each.tolist() for each in other]
 
 
 def test_no_task_is_on_both_sides() -> None:

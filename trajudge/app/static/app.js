@@ -103,7 +103,11 @@ function act(event) {
 }
 
 document.addEventListener("keydown", act);
-for (const shownKey of document.querySelectorAll("kbd")) shownKey.textContent = placed(shownKey.textContent);
+function placeKeys(within) {
+  for (const shownKey of within.querySelectorAll("kbd")) shownKey.textContent = placed(shownKey.textContent);
+}
+placeKeys(document);
+document.addEventListener("trajudge:shown", () => placeKeys(document.getElementById("main")));
 const button = document.getElementById("help-button");
 button.hidden = false;
 button.addEventListener("click", openHelp);

@@ -1,9 +1,60 @@
 "use strict";
-// Autosave, the timer, and the keys of the form; the form is complete without them.
+// Autosave, the timer, the keys of the form, and the next page in place of this one; the form is
+// complete without them.
 
-const form = document.getElementById("label-form");
+// Ends what listens for the page that is shown, and what has to be done before it is left.
+let shownPage = new AbortController();
+let beforeLeaving = (leave) => leave();
+let shownAddress = location.pathname + location.search;
 
-if (form) {
+// Show another page of the queue in place of this one. Rejects where the server does not answer.
+async function visit(address, sent, push = true) {
+  const answer = await fetch(address, { ...sent, headers: { Accept: "text/html" } });
+  const loaded = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const main = loaded.getElementById("main");
+  if (!main) return location.assign(answer.url);
+  shownPage.abort();
+  beforeLeaving = (leave) => leave();
+  document.title = loaded.title;
+  document.getElementById("main").replaceWith(main);
+  if (push) history.pushState(null, "", answer.url);
+  const [before, now] = [shownAddress, location.pathname];
+  shownAddress = now + location.search;
+  if (before.split("?")[0] !== now) scrollTo(0, 0);
+  main.focus({ preventScroll: true });
+  document.getElementById("live").textContent = loaded.title;
+  document.dispatchEvent(new Event("trajudge:shown"));
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.hash || link.origin !== location.origin) return;
+  event.preventDefault();
+  const load = () => location.assign(link.href);
+  const inPlace = /^\/queue\/(next$|item\/|verdicts\/)/.test(link.pathname);
+  beforeLeaving(() => (inPlace ? visit(link.href).catch(load) : load()));
+});
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.id === "label-form" || !form.closest("main")) return;
+  event.preventDefault();
+  const fields = new URLSearchParams(new FormData(form, event.submitter));
+  // A button is named "action", so that form.action is the button.
+  const address = new URL(form.getAttribute("action") || "", location.href);
+  const gets = form.method === "get";
+  if (gets) address.search = fields;
+  beforeLeaving(() => visit(address, gets ? {} : { method: "POST", body: fields }).catch(() => form.submit()));
+});
+addEventListener("popstate", () => {
+  if (location.pathname + location.search === shownAddress) return;
+  beforeLeaving(() => visit(location.href, {}, false).catch(() => location.reload()));
+});
+
+function begin() {
+  const form = document.getElementById("label-form");
+  if (!form) return;
+  const { signal } = (shownPage = new AbortController());
+  const address = shownAddress;
   const saved = document.getElementById("saved");
   const problem = document.getElementById("problem");
   const seconds = form.elements.seconds;
@@ -26,7 +77,7 @@ if (form) {
     count();
     since = document.visibilityState === "visible" ? performance.now() : 0;
     if (!since && dirty) save();
-  });
+  }, { signal });
 
   // What the form holds goes to the server without a page load, so that it stays here if none answers.
   async function post(action) {
@@ -39,7 +90,7 @@ if (form) {
       headers: { Accept: "application/json" },
       keepalive: fields.toString().length < 60000,
     };
-    const answer = await fetch(location.pathname + location.search, sent).catch(() => null);
+    const answer = await fetch(address, sent).catch(() => null);
     if (!answer) throw new Error("Not saved: the server does not answer. What you wrote stays here: try again.");
     const told = await answer.json();
     if (!answer.ok) throw new Error(told.error);
@@ -74,7 +125,7 @@ if (form) {
       await saving;
       const { next } = await post(action);
       dirty = false;
-      if (next) location.assign(next);
+      if (next) await visit(next).catch(() => location.assign(next));
       else saved.textContent = "Draft saved";
     } catch (error) {
       failed(error);
@@ -93,33 +144,21 @@ if (form) {
   });
 
   // Whatever leaves the page goes after the draft is saved.
-  async function after(leave) {
+  beforeLeaving = async (leave) => {
     clearTimeout(timer);
     await save();
     if (!dirty) leave();
-  }
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[href]");
-    if (!link || !dirty || event.ctrlKey || event.metaKey || link.hash) return;
+  };
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    after(() => (location.href = link.href));
-  });
-  document.addEventListener("submit", (event) => {
     clearTimeout(timer);
-    count();
-    if (event.target === form) {
-      event.preventDefault();
-      const action = event.submitter?.value || "draft";
-      if (action === "draft") save();
-      else finish(action);
-    } else if (dirty) {
-      event.preventDefault();
-      after(() => event.target.submit());
-    }
+    const action = event.submitter?.value || "draft";
+    if (action === "draft") save();
+    else finish(action);
   });
   addEventListener("beforeunload", (event) => {
     if (dirty) event.preventDefault();
-  });
+  }, { signal });
 
   // Keys: y, n, u, s, f and 1 to 4 answer the question that has the focus, or the first open one.
   const questions = [...form.querySelectorAll("fieldset[data-question]")];
@@ -191,9 +230,12 @@ if (form) {
       event.preventDefault();
       event.stopPropagation();
     },
-    true,
+    { capture: true, signal },
   );
   // The overlay's key begins a choice here.
   const overlay = document.getElementById("overlay");
   if (overlay) overlay.dataset.key = "m";
 }
+
+begin();
+document.addEventListener("trajudge:shown", begin);

@@ -56,11 +56,14 @@ UNSURE = -2
 
 
 class Described(NamedTuple):
-    """A trajectory's goal and answer, and the number of its steps."""
+    """A trajectory's goal and answer, and the number of its steps, nan where it is not known."""
 
     goal: str
     answer: str
-    steps: int
+    steps: float
+
+
+_NOTHING = Described("", "", np.nan)
 
 
 def read_descriptions(
@@ -107,12 +110,11 @@ class JudgmentView:
         """Add goals, answers and steps."""
         if not known:
             return self
-        goals, answers, steps = TextColumn(), TextColumn(), np.full(len(self.keys), np.nan)
-        for place, key in enumerate(self.keys):
-            one = known.get(key)
-            goals.add(one.goal if one else "")
-            answers.add(one.answer if one else "")
-            steps[place] = one.steps if one else np.nan
+        goals, answers = TextColumn(), TextColumn()
+        each = [known.get(key, _NOTHING) for key in self.keys]
+        goals.extend(one.goal for one in each)
+        answers.extend(one.answer for one in each)
+        steps = np.array([one.steps for one in each], dtype=float)
         return replace(self, described_texts=(goals, answers), steps=steps)
 
     @cached_property

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
-from itertools import islice
+from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
@@ -676,21 +676,43 @@ class JournalLine(NamedTuple):
     content: bytes
 
 
+_READ = 2**21  # bytes of lines that are read at a time
+
+
+class _Lines(NamedTuple):
+    number: int
+    offset: int
+    contents: list[bytes]
+
+
+def _read_lines(path: Path, offset: int = 0) -> Iterator[_Lines]:
+    """Read the lines as ``whole_lines``, some at a time; ``number`` and ``offset`` are those of the
+    first of them."""
+    try:
+        with open_regular(path, sparse=False) as file:
+            file.seek(offset)
+            number = 1
+            while contents := file.readlines(_READ):
+                if not offset:
+                    content, contents[0] = contents[0], utf8(contents[0], path)
+                    offset = len(content) - len(contents[0])
+                if not contents[-1].endswith(b"\n"):
+                    contents.pop()
+                yield _Lines(number, offset, contents)
+                number += len(contents)
+                offset += sum(map(len, contents))
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
 def whole_lines(path: Path, offset: int = 0) -> Iterator[JournalLine]:
     """Yield the lines of a file of ours from ``offset`` on, one at a time. A last line without its
     newline was torn by a kill and is left out. Raises UserError if the file cannot be read, or is
     UTF-16."""
-    try:
-        with open_regular(path, sparse=False) as file:
-            file.seek(offset)
-            for number, content in enumerate(file, start=1):
-                text = content if offset else utf8(content, path)
-                if not text.endswith(b"\n"):
-                    return
-                offset += len(content)
-                yield JournalLine(number, offset - len(text), text)
-    except OSError as error:
-        raise unreadable(path, error) from error
+    for number, at, contents in _read_lines(path, offset):
+        for place, content in enumerate(contents):
+            yield JournalLine(number + place, at, content)
+            at += len(content)  # noqa: PLW2901 - the offset of the next
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
@@ -740,6 +762,8 @@ class OpenedFile:
 
 
 _MOST_WORDS = 16
+_SAMPLE, _CHUNK = 2**18, 2**18  # bytes
+_COMMON = 2  # times that a word stands in a text, on average, where it is common
 
 
 class TextColumn:
@@ -752,10 +776,11 @@ class TextColumn:
         self._ends = array("q")
         self._words: dict[tuple[bytes, int], Bools] = {}  # of the last searches, and of how many
 
-    def add(self, text: str) -> None:
-        """Append the text of the next row."""
-        self._content += searchable(text[: self._longest]).encode("utf-8", "replace") + b"\0"
-        self._ends.append(len(self._content))
+    def extend(self, texts: Iterable[str]) -> None:
+        """Append the texts of the next rows."""
+        for text in texts:
+            self._content += searchable(text[: self._longest]).encode("utf-8", "replace") + b"\0"
+            self._ends.append(len(self._content))
 
     def rows_with(self, word: str) -> Bools:
         """Return which texts hold a word, (N,)."""
@@ -772,12 +797,31 @@ class TextColumn:
         return rows
 
     def _find(self, wanted: bytes) -> Bools:
-        found, at, find = array("q"), 0, self._content.find
-        while (at := find(wanted, at)) >= 0:
-            found.append(at)
-            at = find(b"\0", at)  # the end of the text, of which one place is enough
-        rows = np.searchsorted(column_of(self._ends), column_of(found), side="right")
-        return marked(len(self._ends), rows)
+        """Return which texts hold it: of a common word the first of each text is looked up, of any
+        other all places that have its two rarest bytes as far apart."""
+        content, ends = self._content, column_of(self._ends)
+        sampled = content[:_SAMPLE]
+        if sampled.count(wanted) * len(content) > _COMMON * len(ends) * len(sampled):
+            places, at = array("q"), 0
+            while (at := content.find(wanted, at)) >= 0:
+                places.append(at)
+                at = content.find(b"\0", at)
+            return marked(len(ends), np.searchsorted(ends, column_of(places), side="right"))
+        rarest = sorted(range(len(wanted)), key=lambda at: sampled.count(wanted[at]))[:2]
+        letters = np.frombuffer(content, dtype=np.uint8)
+        starts = range(0, max(len(content) - len(wanted) + 1, 0), _CHUNK)
+        found = []
+        for start in starts:
+            size = min(_CHUNK, len(content) - len(wanted) + 1 - start)
+            first, last = (
+                letters[start + at : start + at + size] == wanted[at]
+                for at in (rarest[0], rarest[-1])
+            )
+            found.append(np.flatnonzero(first & last) + start)
+        at_all = np.concatenate([np.empty(0, dtype=np.int64), *found])
+        for at, letter in enumerate(wanted):
+            at_all = at_all[letters[at_all + at] == letter]
+        return marked(len(ends), np.searchsorted(ends, at_all, side="right"))
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -801,29 +845,37 @@ def read_run_judgments(path: Path, ledger: Path, texts: TextColumn | None = None
     file, builder, numbers = OpenedFile(path), JudgmentTableBuilder(), array("q")
     has_ledger = ledger.is_file()
     with collection_paused():
-        lines = whole_lines(path)
-        while batch := [*islice(lines, _BATCH)]:
-            judgments = [_decoded(path, line) for line in batch]
-            builder.add(
-                judgments, [line.offset for line in batch], [len(line.content) for line in batch]
-            )
+        for lines in _read_lines(path):
+            judgments = _decoded(path, lines)
+            lengths = [*map(len, lines.contents)]
+            builder.add(judgments, [*accumulate(lengths[:-1], initial=lines.offset)], lengths)
             if has_ledger:
-                for one in judgments:
-                    numbers.extend(_call_number(one.key, one.sample, c.request) for c in one.calls)
+                numbers.extend(
+                    _call_number(j.key, j.sample, c.request) for j in judgments for c in j.calls
+                )
             if texts is not None:
-                for one in judgments:
-                    texts.add(f"{one.reasoning} {one.detail}")
+                texts.extend(f"{one.reasoning} {one.detail}" for one in judgments)
         table = builder.build(file)
         if not has_ledger:
             return table
         return replace(table, calls=_with_ledger(table.calls, column_of(numbers), ledger))
 
 
-def _decoded(path: Path, line: JournalLine) -> JudgmentFields | Judgment:
+def _decoded(path: Path, lines: _Lines) -> list[JudgmentFields | Judgment]:
     try:
-        return decode_fields(line.content)
+        judgments: list[JudgmentFields | Judgment] = [*map(_DECODER.decode, lines.contents)]
+        if all(one.key.attempt >= 0 for one in judgments):
+            return judgments
+    except msgspec.MsgspecError:
+        pass
+    return [_record_of(path, at, line) for at, line in enumerate(lines.contents, lines.number)]
+
+
+def _record_of(path: Path, number: int, line: bytes) -> JudgmentFields | Judgment:
+    try:
+        return decode_fields(line)
     except ValidationError as error:
-        raise bad_line(path, line.number, error) from error
+        raise bad_line(path, number, error) from error
 
 
 class LedgerFields(msgspec.Struct, gc=False):
@@ -851,14 +903,16 @@ def _with_ledger(calls: CallColumns, numbers: Ints, ledger: Path) -> CallColumns
     session had its answer from the cache and the payments beside the ledger do not hold its
     request. Raises UserError for a bad line."""
     noted, seconds, paid = array("q"), array("d"), array("d")
-    for line in whole_lines(ledger):
+    for lines in _read_lines(ledger):
+        entries: list[LedgerFields] = []
         try:
-            entry = _LEDGER_DECODER.decode(line.content)
+            entries.extend(map(_LEDGER_DECODER.decode, lines.contents))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise UserError(f"{ledger}, line {line.number}: {error}") from error
-        noted.append(_call_number(entry.key, entry.sample, entry.request))
-        seconds.append(entry.seconds)
-        paid.append(not entry.cached)
+            number = lines.number + len(entries)
+            raise UserError(f"{ledger}, line {number}: {error}") from error
+        noted.extend(_call_number(each.key, each.sample, each.request) for each in entries)
+        seconds.extend(each.seconds for each in entries)
+        paid.extend(not each.cached for each in entries)
     if not noted:
         return calls
     known, which = np.unique(column_of(noted), return_inverse=True)
