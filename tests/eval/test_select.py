@@ -65,7 +65,6 @@ def write_goals(run: Path, *, each: int) -> None:
 def test_goals_under_several_task_ids_are_named_with_both_limits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """120 runs of 12 goals, each with an id of its own, counted as 120 tasks."""
     run = make_run(tmp_path / "run")
     write_goals(run, each=10)
     words = [run, "--target-precision", 0.8]
@@ -221,7 +220,6 @@ def test_a_file_in_the_place_of_the_folder_is_named_before_the_work(
 def test_a_run_without_a_judgment_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Alone it read as if no run had been given, beside another one nothing was said of it."""
     good, begun = make_run(tmp_path / "good"), make_run(tmp_path / "begun")
     (begun / JUDGMENTS).write_bytes(b"")
     for runs in ([begun], [good, begun]):
