@@ -49,6 +49,7 @@ from trajudge.robustness.rates import (
 )
 from trajudge.robustness.report import THREATS
 from trajudge.robustness.subjects import subjects
+from trajudge.util.errors import UserError
 
 
 def in_other_designs(simulations: int, rng: Generator) -> Mapping[str, Mapping[str, float]]:
@@ -139,6 +140,7 @@ def contrast(chosen_options: argparse.Namespace) -> int:
     calls = CallConfig(
         base_url=chosen_options.base_url,
         concurrency=chosen_options.concurrency,
+        timeout=chosen_options.timeout,
         max_tokens=chosen_options.reply_tokens,
     )
     handle = single_model(chosen_options.contrast, calls)
@@ -165,13 +167,18 @@ def main() -> int:
     options.add_argument("--stage", nargs="+", choices=ORDER, help="their stages (default: all)")
     options.add_argument("--base-url", help="of a server that speaks OpenAI's protocol")
     options.add_argument("--concurrency", type=int, default=8, help="traces at once")
+    options.add_argument("--timeout", type=float, default=600, help="seconds for a reply")
     options.add_argument("--reply-tokens", type=int, default=1024)
     options.add_argument("--simulations", type=int, default=2000)
     options.add_argument("--runs", type=int, default=1000, help="runs that are expanded")
     options.add_argument("--seed", type=int, default=0)
     chosen_options = options.parse_args()
     if chosen_options.contrast:
-        return contrast(chosen_options)
+        try:
+            return contrast(chosen_options)
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
     simulations, rng = chosen_options.simulations, np.random.default_rng(chosen_options.seed)
     found = coverage(simulations, lambda: outcomes(rng))
     print(f"{simulations} simulations, {DESIGN.tasks} tasks of {DESIGN.runs} runs")
