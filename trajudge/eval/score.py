@@ -59,7 +59,7 @@ from trajudge.eval.sources import (
     unmatched_labels_message,
 )
 from trajudge.eval.store.inputs import open_recorded
-from trajudge.eval.store.labels import refuse_conflicts
+from trajudge.eval.store.labels import refuse_conflicts, unanswered_notes
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.task_goals import task_units
 from trajudge.eval.submission import write_submission
@@ -123,7 +123,7 @@ def _rank(config: ScoreConfig) -> int:
         scores = score_source(source, config)
         if config.baselines != "off":
             scores = add_baselines(scores, source, config)
-    ranked, reasons = rank_judges(scores, source.labels), [*left_out.values()]
+    ranked, reasons = rank_judges(scores, source.labels, source.prompts), [*left_out.values()]
     if not ranked:
         raise UserError(unscored(scores))
     with saved_behind_output() as save:
@@ -166,7 +166,10 @@ def read_sources(config: ScoreConfig) -> Source:
             "choose one with --annotations KIND/POLICY:PATH"
         )
     if not config.annotations:
-        refuse_conflicts((source.name, source.labels) for source in sources)
+        named = [(source.name, source.labels) for source in sources]
+        refuse_conflicts(named)
+        for said in unanswered_notes(named):
+            sys.stderr.write(f"warning: {one_line(said)}\n")
     if config.split != "all":
         combined.restrict(config.split)
     return combined
