@@ -40,6 +40,7 @@ from trajudge.rules.verified.network import (
     recorded_kind,
     same_base,
     start_of,
+    trace_of_list,
     usual_kind,
 )
 from trajudge.rules.verified.tasks import Task, load_tasks
@@ -492,3 +493,12 @@ def test_the_published_tasks_that_end_on_a_scripts_request(real_data: Path) -> N
         and usual_kind("GET", check.expected.urls[0]) is RequestKind.SCRIPT
     }
     assert scripted == {*range(676, 681), *range(737, 742), 759, 760}
+
+
+def test_cookies_are_read_from_their_headers_and_from_no_other() -> None:
+    entry = request("/a")
+    headers = {"Set-Cookie": "a=b%20c; Path=/\nd=e; Secure", "X-Other": "f=g"}
+    pairs = [{"name": name, "value": value} for name, value in headers.items()]
+    entry["response"] |= {"headers": pairs, "cookies": [{"name": "h", "value": "i%2F"}]}
+    (event,) = trace_of_list([entry]).events
+    assert event.cookies == {"a": "b c", "d": "e", "h": "i/"}
