@@ -11,9 +11,9 @@ environment with the package, which is made if none is named.
 task, and honest runs with one to three changes, all drawn from the seed, are judged by both. What
 differs is printed; the exit code is 1 if anything does.
 
-``--tests CHECKOUT`` runs the package's own tests of its evaluation, also those that its authors
-skip, from a checkout of its release: once with its evaluator and once with the release mode in its
-place. The exit code is 1 if a test ends differently.
+``--tests CHECKOUT`` runs the package's own tests of its evaluation, those that its authors do not
+skip, from a checkout of its release: once with its evaluator and once with the release mode. The
+exit code is 1 if a test ends differently.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
 from trajudge.util.files import save_bytes
-from trajudge.util.jsonl import read_records
 from trajudge.util.tables import all_folded
 from trajudge.util.terminal import count_of
+from trajudge.util.validation import read_records
 
 
 class Canary(Record):

@@ -42,9 +42,9 @@ from trajudge.trajectories.model import REPEAT, Record, Trajectory, TrajectoryKe
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_regular, replacing, write_bytes
-from trajudge.util.jsonl import read_records
 from trajudge.util.tables import print_tables
 from trajudge.util.terminal import one_line
+from trajudge.util.validation import read_records
 
 VARIANTS = "variants.jsonl"
 ANNOTATOR = "perturbed"

@@ -20,7 +20,7 @@ from trajudge.robustness.model import AnswerOutcome, Facts, GoalOutcome, Sibling
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
-from trajudge.util.jsonl import read_records
+from trajudge.util.validation import read_records
 
 FACTS = "facts.jsonl"
 # Goals of other cases with their checker's verdict on each run's state: `trajudge env verify`.

@@ -17,11 +17,9 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import msgspec
 import orjson
 import zstandard
-from pydantic import ValidationError
 
 from trajudge.util.errors import UserError
-from trajudge.util.files import DataFolder, UnsafeFile, open_regular, read_utf8, utf8
-from trajudge.util.validation import first_error
+from trajudge.util.files import DataFolder, UnsafeFile, open_regular, utf8
 
 T = TypeVar("T")
 
@@ -154,34 +152,6 @@ def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
         raise _Damaged(str(error)) from error
     if begun:
         raise _Damaged("the last zstd frame is not complete")
-
-
-def read_records(
-    path: Path, parse: Callable[[bytes], T], *, missing: str, damaged: str
-) -> list[tuple[int, T]]:
-    """Parse every non-empty line of a file that this program wrote; return each with its number,
-    from 1. A line ends at ``\\n`` alone, whatever characters its texts hold.
-
-    Raises UserError naming the file, for one that cannot be read with what to do about it
-    (``missing``), and for a line that ``parse`` refuses (ValueError) with its number (``damaged``).
-    """
-    try:
-        lines = read_utf8(path).split(b"\n")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error}): {missing}") from error
-    records = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            records.append((number, parse(line)))
-        except ValidationError as error:
-            wrong = first_error(error, "the line")
-            raise UserError(f"{path}, line {number}: {wrong}: {damaged}") from None
-        except ValueError as error:
-            wrong = f"the line is not JSON ({error})"
-            raise UserError(f"{path}, line {number}: {wrong}: {damaged}") from None
-    return records
 
 
 def without_surrogates(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -12,6 +13,7 @@ from trajudge.util.errors import UserError
 from trajudge.util.files import read_utf8
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 _NO_JSON = "Invalid JSON: "
 
@@ -58,3 +60,31 @@ def read_record(path: Path, record: type[M], hint: str = "") -> M:
         raise UserError(f"{path}: cannot be read ({error.strerror or error}){mend}") from error
     except ValidationError as error:
         raise UserError(f"{path}: {first_error(error, 'the file')}{mend}") from None
+
+
+def read_records(
+    path: Path, parse: Callable[[bytes], T], *, missing: str, damaged: str
+) -> list[tuple[int, T]]:
+    """Parse every non-empty line of a file that this program wrote; return each with its number,
+    from 1. A line ends at ``\\n`` alone, whatever characters its texts hold.
+
+    Raises UserError naming the file, for one that cannot be read with what to do about it
+    (``missing``), and for a line that ``parse`` refuses (ValueError) with its number (``damaged``).
+    """
+    try:
+        lines = read_utf8(path).split(b"\n")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error}): {missing}") from error
+    records = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append((number, parse(line)))
+        except ValidationError as error:
+            wrong = first_error(error, "the line")
+            raise UserError(f"{path}, line {number}: {wrong}: {damaged}") from None
+        except ValueError as error:
+            wrong = f"the line is not JSON ({error})"
+            raise UserError(f"{path}, line {number}: {wrong}: {damaged}") from None
+    return records

@@ -40,7 +40,8 @@ from trajudge.util.files import (
     save_bytes,
     write_bytes,
 )
-from trajudge.util.jsonl import decode, encode, read_lines, read_records, repaired
+from trajudge.util.jsonl import decode, encode, read_lines, repaired
+from trajudge.util.validation import read_records
 
 
 def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:

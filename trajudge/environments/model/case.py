@@ -14,7 +14,7 @@ from trajudge.environments.model.config import Config
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import save_bytes
-from trajudge.util.jsonl import read_records
+from trajudge.util.validation import read_records
 
 Vector = tuple[int, int, int, int, int, int, int]
 

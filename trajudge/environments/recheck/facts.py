@@ -13,7 +13,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
-from trajudge.util.jsonl import read_records
+from trajudge.util.validation import read_records
 
 FACTS = "facts.jsonl"
 RESTORE = "restore the file from a copy, or record again"

@@ -871,7 +871,7 @@ _STATUS = {Outcome.PASS: "success", Outcome.FAIL: "failure", Outcome.UNKNOWN: "e
 _NO_TEMPLATE = -1
 
 
-class Origin(NamedTuple):
+class Provenance(NamedTuple):
     """What gave the results: the evaluator in words, and the SHA-256 of the task file."""
 
     evaluator: str
@@ -893,7 +893,7 @@ def write_package_results(
     """Write the results of tasks with whole numbers as ids, which the package's are; return how
     many there are. Raises UserError."""
     digest = hashlib.sha256(read_bytes(file)).hexdigest()
-    origin = Origin(f"trajudge, {mode} rules", digest)
+    origin = Provenance(f"trajudge, {mode} rules", digest)
     written = []
     for result in results:
         if isinstance(result.task_id, int):
@@ -907,7 +907,7 @@ def write_package_results(
     return len(written)
 
 
-def package_result(task: Task, result: TaskResult, origin: Origin) -> dict[str, Any]:
+def package_result(task: Task, result: TaskResult, origin: Provenance) -> dict[str, Any]:
     """Return one result as the package writes it, one entry for each of the task's checks."""
     template = task.intent_template_id
     networks = iter(range(1, len(task.eval) + 1))
