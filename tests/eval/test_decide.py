@@ -243,7 +243,7 @@ def test_a_threshold_behind_a_failure_was_not_tested_and_says_so() -> None:
     found = decide(plan((0.9, 0.5)), evidence(success, accepted))
     assert [f.verdict for f in found.findings] == ["undecided", "undecided"]
     assert found.nearest == 1
-    assert "a stricter threshold of the same judge failed first" in " ".join(text(found).split())
+    assert "and one before it failed, which ends the test" in " ".join(text(found).split())
 
 
 def test_a_task_that_holds_more_than_half_of_the_accepted_runs_is_refused() -> None:

@@ -20,7 +20,7 @@ from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge_command
 from trajudge.eval.store.inputs import find_source
-from trajudge.eval.store.labels import refuse_conflicts
+from trajudge.eval.store.labels import merged_labels, refuse_conflicts, unanswered_notes
 from trajudge.trajectories import store as trajectory_store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path
@@ -224,10 +224,29 @@ def test_the_first_difference_is_named_with_its_runs_and_all_are_counted() -> No
 
 def test_a_difference_counts_in_the_questions_that_are_asked() -> None:
     some = {key(1): label(1, True, side_effect=False)}
-    more = {key(1): label(1, True)}
+    more = {key(1): label(1, True), key(2): label(2, True, side_effect=True)}
     refuse_conflicts([("a", some), ("b", more)], ["success"])
     with pytest.raises(UserError, match=r"of 1 trajectory, in side effect\): name the labels"):
         refuse_conflicts([("a", some), ("b", more)])
+
+
+def test_labels_that_never_answer_a_question_contradict_nobody() -> None:
+    some = {key(1): label(1, True, side_effect=False), key(2): label(2, False, side_effect=True)}
+    bare = {key(1): label(1, True), key(3): label(3, False)}
+    for parts in ([("a", some), ("b", bare)], [("b", bare), ("a", some)]):
+        refuse_conflicts(parts)
+        merged = merged_labels([labels for _, labels in parts])
+        assert {k: (one.success, one.side_effect) for k, one in merged.items()} == {
+            key(1): (True, False), key(2): (False, True), key(3): (False, None)
+        }  # fmt: skip
+        assert [*unanswered_notes(parts)] == [
+            "b: its labels lack side effect, which the labels of the other runs answer where they "
+            "have the trajectory"
+        ]
+    assert [*unanswered_notes([("b", bare), ("c", bare)])] == []
+    differing = {key(2): label(2, True, side_effect=None)}
+    with pytest.raises(UserError, match=r"^a and d: .* of 1 trajectory, in success\)"):
+        refuse_conflicts([("b", bare), ("a", some), ("d", differing)])
 
 
 @pytest.fixture(scope="module")

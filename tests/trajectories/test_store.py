@@ -130,9 +130,7 @@ def test_what_is_written_is_read_back_equal_and_fits_the_schema(
         assert [by_content(t) for t in found if isinstance(t, model.Trajectory)] == [
             by_content(t) for t in written
         ]
-        lines = [
-            store.encode(t, lambda ref: sha256(content(ref) or b"").hexdigest()) for t in written
-        ]
+        lines = [t.to_json(lambda ref: sha256(content(ref) or b"").hexdigest()) for t in written]
         for line in lines:
             validate(json.loads(line))
 
