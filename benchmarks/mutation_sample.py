@@ -308,6 +308,7 @@ def outcome(
     noticed). A test that fails without the edit as well does not count."""
     text = (root / edit.path).read_text(encoding="utf-8")
     while files and tests != []:
+        failing: list[str] | None
         _write(root / edit.path, edit.applied(text))
         try:
             failing = _failing(files, root, seconds, tests)
@@ -403,7 +404,8 @@ def _pytest(
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode in BROKEN:
         raise NotBegunError(f"pytest ended with {process.returncode}: {files}")
-    return [tuple(json.loads(line)) for line in notes.read_text("utf-8").splitlines()]
+    reports = map(json.loads, notes.read_text("utf-8").splitlines())
+    return [(test, failed, spent) for test, failed, spent in reports]
 
 
 def copy(root: Path) -> None:
