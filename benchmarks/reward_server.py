@@ -27,8 +27,7 @@ import orjson
 from aiohttp import web
 
 from tests.llm_server import LlmServer
-from tests.rewards.calibrated import calibration_file
-from tests.rewards.cases import trajectory
+from tests.rewards.cases import calibration_file, trajectory
 from tests.rewards.server.conftest import Server, record_of, serving
 
 ROOT = Path(__file__).parents[1]
@@ -205,7 +204,7 @@ def main() -> None:
             Path(name) / "map.json", "simplified-axtree:mock", {"model": "mock"}
         )
         words = ["--model", "mock", "--representation", "axtree", "--calibration-file", str(path)]
-        words += ["--base-url", f"{model.url}/v1", "--audit-share", "0"]
+        words += ["--base-url", f"{model.url}/v1", "--audit-share", "0", "--neutral-value", "0.5"]
         assert bare.stdout
         echo_url = bare.stdout.readline().strip()
         try:

@@ -152,7 +152,6 @@ def test_too_few_accepted_is_not_a_failure_of_the_judge() -> None:
 
 
 def test_the_worst_of_benchmarks_without_a_limit_has_the_lowest_rate() -> None:
-    """Of one task each: the first by name was called the worst, at 100 %."""
     success, accepted = stacked((3, 2, 0), total=12)
     benchmark = ["webarena" if i < 2 else "workarena" for i in range(12)]
     made = evidence(success, accepted, task=benchmark, benchmark=benchmark)
@@ -244,7 +243,7 @@ def test_a_threshold_behind_a_failure_was_not_tested_and_says_so() -> None:
     found = decide(plan((0.9, 0.5)), evidence(success, accepted))
     assert [f.verdict for f in found.findings] == ["undecided", "undecided"]
     assert found.nearest == 1
-    assert "a stricter threshold of the same judge failed first" in " ".join(text(found).split())
+    assert "and one before it failed, which ends the test" in " ".join(text(found).split())
 
 
 def test_a_task_that_holds_more_than_half_of_the_accepted_runs_is_refused() -> None:

@@ -106,7 +106,6 @@ def test_labels_of_other_data_are_said_to_belong_to_other_trajectories(
 def test_the_labels_of_the_sample_are_named_as_its_runs_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``--annotations sample``, as ``trajudge judge`` takes it, was no such file here."""
     run = tmp_path / "run"
     assert judge(["--data", "sample", "--judge", "heuristic", "--out", str(run)]) == 0
     capsys.readouterr()
@@ -146,6 +145,22 @@ def test_a_run_that_has_nothing_to_score_says_what_is_missing(
     (run / "judgments.jsonl").write_bytes(b"")
     assert main([str(run)]) == 2
     assert f"{run}: no judgment was made yet" in capsys.readouterr().err
+
+
+def test_of_several_runs_one_without_judgments_or_with_fewer_questions_is_no_obstacle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, bare, begun = (make_run(tmp_path / name) for name in ("whole", "bare", "begun"))
+    write_labels(whole, [one.model_copy(update={"side_effect": False}) for one in LABELS])
+    write_labels(bare, LABELS)
+    (begun / "judgments.jsonl").write_bytes(b"")
+    assert main([str(whole), str(bare), str(begun), "--baselines", "off"]) == 0
+    warned = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
+    assert warned == [
+        f"warning: {begun}: left out, for no judgment was made yet",
+        f"warning: {bare}: its labels lack side effect, which the labels of the other runs answer "
+        "where they have the trajectory",
+    ]
 
 
 @pytest.mark.parametrize("arguments", [[], ["absent"], ["--judgments", "absent"]])

@@ -65,7 +65,6 @@ def write_goals(run: Path, *, each: int) -> None:
 def test_goals_under_several_task_ids_are_named_with_both_limits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """120 runs of 12 goals, each with an id of its own, counted as 120 tasks."""
     run = make_run(tmp_path / "run")
     write_goals(run, each=10)
     words = [run, "--target-precision", 0.8]
@@ -221,12 +220,19 @@ def test_a_file_in_the_place_of_the_folder_is_named_before_the_work(
 def test_a_run_without_a_judgment_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Alone it read as if no run had been given, beside another one nothing was said of it."""
+    """Alone it is refused, of several it is left out: its server died before the first answer."""
     good, begun = make_run(tmp_path / "good"), make_run(tmp_path / "begun")
     (begun / JUDGMENTS).write_bytes(b"")
-    for runs in ([begun], [good, begun]):
-        assert select(*runs, "--target-precision", 0.8, "--out", tmp_path / "out") == 2
-        one_sentence(capsys, f"{begun}: no judgment was made yet: judge first")
+    assert select(begun, "--target-precision", 0.8, "--out", tmp_path / "out") == 2
+    one_sentence(capsys, f"{begun}: no judgment was made yet: judge first")
+    decisions = []
+    for number, runs in enumerate(([good], [begun, good])):
+        out = tmp_path / f"out{number}"
+        assert select(*runs, "--target-precision", 0.8, "--out", out) in (0, 1)
+        warned = f"warning: {begun}: left out, for no judgment was made yet\n"
+        assert (warned in capsys.readouterr().err) == bool(number)
+        decisions.append(read_decision(out).findings)
+    assert decisions[0] == decisions[1]
 
 
 def test_unsure_and_unlabelled_trajectories_are_left_out(tmp_path: Path) -> None:

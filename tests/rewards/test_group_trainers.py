@@ -18,10 +18,10 @@ import pytest
 
 from tests import http_thread
 from tests.llm_server import LlmServer
-from tests.rewards.calibrated import calibrated_words
-from tests.rewards.cases import trajectory
+from tests.rewards.cases import calibrated_words, trajectory
 from tests.rewards.server.conftest import record_of, serving
 from trajudge.rewards import trainers
+from trajudge.rewards.client import URL, RewardClient
 from trajudge.rewards.reward import Abstained
 
 BASE_RATE = 0.3
@@ -45,7 +45,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def at_the_server(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(trainers.URL, url)
+    monkeypatch.setenv(URL, url)
 
 
 def ask(url: str, path: str, content: object) -> dict[str, Any]:
@@ -201,11 +201,23 @@ def gateway(status: int, body: bytes, retry_after: str) -> Iterator[tuple[str, l
 
 
 @pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (503, b'{"message": "no healthy upstream"}'),
+        (502, b"<html>Bad Gateway</html>"),
+        (502, b"null"),
+    ],
+)
+def test_a_gateway_whose_server_is_away_is_an_abstention(status: int, body: bytes) -> None:
+    with gateway(status, body, "Fri, 27 Nov 2026 19:00:00 GMT") as (address, _):
+        asked = RewardClient(address, deadline=0.5).ask_sync("r0")
+    assert (asked.reward.value, asked.neutral_value) == (None, None)
+    assert asked.reward.detail == f"{address}: it answered with status {status}"
+
+
+@pytest.mark.parametrize(
     ("status", "body", "told"),
     [
-        (503, b'{"message": "no healthy upstream"}', "it answered with status 503"),
-        (502, b"<html>Bad Gateway</html>", "it answered with status 502"),
-        (502, b"null", "it answered with status 502"),
         (404, b'{"detail": "Not Found"}', "it answered with status 404"),
         (200, b"{}", "what answers is not  trajudge serve: check the address"),
     ],
@@ -218,15 +230,14 @@ def test_what_a_gateway_answers_is_no_reward(status: int, body: bytes, told: str
         gateway(status, body, date) as (address, _),
         pytest.raises(trainers.RewardUnavailable) as raised,
     ):
-        asyncio.run(trainers.ask_reward("r0", url=address, deadline=0.5))
+        RewardClient(address, deadline=0.5).ask_sync("r0")
     assert str(raised.value) == f"{address}: {told}"
 
 
 @pytest.mark.parametrize("told", ["0", "inf", "nan", "-1", "soon"])
 def test_a_gateway_that_names_no_pause_is_asked_again_after_a_second(told: str) -> None:
     with gateway(503, b"null", told) as (address, asked):
-        with pytest.raises(trainers.RewardUnavailable):
-            asyncio.run(trainers.ask_reward("r0", url=address, deadline=2.5))
+        RewardClient(address, deadline=2.5).ask_sync("r0")
         assert 2 <= len(asked) <= 3
 
 
@@ -254,7 +265,7 @@ def test_a_row_without_an_id_is_told_what_it_lacks() -> None:
 
 
 def test_the_table_of_trainers_names_what_is_there_and_stands_in_the_docs() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "rewards.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "trainers.md").read_text(encoding="utf-8")
     for one in trainers.TRAINERS:
         # That of verl is made where verl is installed.
         assert set(one.given) <= {*vars(trainers), "TrajudgeRewardManager"}

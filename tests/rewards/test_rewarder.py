@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm_server import LlmServer, at
-from tests.rewards.calibrated import calibration_file
-from tests.rewards.cases import config, trajectory
+from tests.rewards.cases import calibration_file, config, trajectory
 from trajudge import accept, judge, load, select
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.model import Status

@@ -1,10 +1,12 @@
-"""The value of a judgment: a failure has none, and penalties keep success above failure."""
+"""The value of a judgment: a failure has none, and penalties keep success above failure; and what
+stands for a missing one in a group."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,14 @@ from tests.eval.cases import failed, key, label, observe, said
 from trajudge.eval.analysis.calibration import calibrate
 from trajudge.eval.select.binding import JudgeConfiguration
 from trajudge.judges.model import Status
-from trajudge.rewards.reward import Reward, RewardFunction, neutral_share, shaped
+from trajudge.rewards.reward import (
+    Abstained,
+    Reward,
+    RewardFunction,
+    neutral_share,
+    neutral_values,
+    shaped,
+)
 from trajudge.rewards.settings import RewardForm, RewardShaping
 from trajudge.stats.calibration import FittedMap
 
@@ -175,3 +184,29 @@ def test_an_abstention_counts_the_verdicts_of_a_judge_with_a_threshold_of_its_ow
     valued = [value for value in given if value is not None]
     assert sum(valued) / len(valued) == pytest.approx(share)
     assert replace(function, calibration=calibration).neutral_value == pytest.approx(share)
+
+
+def group(*values: float | None) -> list[Reward]:
+    return [
+        Reward(
+            key=key(i), value=value, abstained="" if value is not None else "late", judge="j",
+            version="v",
+        )
+        for i, value in enumerate(values)
+    ]  # fmt: skip
+
+
+def test_a_neutral_member_has_no_advantage_and_moves_no_mean() -> None:
+    values = np.array(neutral_values(group(1, 0, None, 1)))
+    assert values == pytest.approx([1, 0, 2 / 3, 1])
+    assert values.mean() == pytest.approx(2 / 3)
+
+
+def test_what_a_group_without_any_value_gets() -> None:
+    assert neutral_values(group(None, None), base_rate=0.3) == [0.3, 0.3]
+    with pytest.raises(Abstained, match=r"webarena/agent/webarena\.0: late .* no neutral value"):
+        neutral_values(group(None, None))
+
+
+def test_a_group_with_all_values_stays_as_it_is() -> None:
+    assert neutral_values(group(1, 0)) == [1, 0]

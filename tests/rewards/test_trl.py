@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tests.llm_replies import Incoming
+from tests.llm_replies import Incoming, verdict_text
 from tests.llm_server import LlmServer
+from tests.rewards.server.conftest import serving
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
@@ -42,11 +44,30 @@ def refused(one: Incoming) -> str | None:
     return "refusal" if one.ordinal % 4 == 1 else None
 
 
+def shop_number(one: Incoming) -> int:
+    """The number of the rollout whose run a judge is asked about, of four."""
+    return int(re.findall(r"mug (\d+)", one.prompt)[0]) % 4
+
+
 @pytest.fixture(scope="module")
 def programs(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     """What all programs came to that train."""
-    with LlmServer(script=refused) as steps, LlmServer(script=refused) as guide:
-        words = [str(packages), str(tmp_path_factory.mktemp("trl")), steps.url, guide.url]
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "trl").mkdir()
+    with (
+        LlmServer(script=refused) as steps,
+        LlmServer(
+            script=lambda one: "refusal" if shop_number(one) == 1 else None,
+            text=lambda one: (
+                "I cannot tell." if shop_number(one) == 3 else verdict_text(one.prompt)
+            ),
+        ) as environment,
+        LlmServer(script=refused) as guide,
+        LlmServer(script=refused) as behind,
+        serving(folder, "--model", "gpt-4o", "--base-url", f"{behind.url}/v1") as server,
+    ):
+        words = [str(packages), str(folder / "trl")]
+        words += [steps.url, environment.url, guide.url, server.url]
         ran = subprocess.run(
             [sys.executable, "-m", "tests.rewards.trl_programs", *words],
             cwd=ROOT, capture_output=True, text=True, check=False,
@@ -67,20 +88,54 @@ def steps(programs: dict[str, Ended]) -> Any:
 @pytest.mark.parametrize("form", ["alone", "combined"])
 def test_an_abstention_moves_nothing(steps: dict[str, dict[str, list]], form: str) -> None:  # type: ignore[type-arg]
     """Its advantage is 0, and the others' are those of the group without it."""
-    groups = steps[form]["groups"]
-    assert len(groups) == 2
-    spread = 0.0
+    assert abstentions(steps[form]["groups"]) == [2, 2]
+    assert "trajudge/abstained" in steps[form]["logged"]
+
+
+def abstentions(groups: list[dict[str, list[float]]]) -> list[int]:
+    """Hold the advantages of TRL's groups to those of the groups without abstentions; the number of
+    these in each."""
+    counts, spread = [], 0.0
     for group in groups:
         rewards, found = np.array(group["rewards"]), np.array(group["advantages"])
         known = ~np.isnan(rewards)
-        assert (~known).sum() == 2
+        counts.append(int((~known).sum()))
         assert (found[~known] == 0).all()
         rest = rewards[known]
         expected = (rest - rest.mean()) / (rest.std(ddof=1) + 1e-4)
         assert found[known] == pytest.approx(expected, abs=1e-6)
         spread += rest.std()
     assert spread > 0, "a judge that always says the same would show nothing"
-    assert "trajudge/abstained" in steps[form]["logged"]
+    return counts
+
+
+@pytest.mark.slow
+def test_episodes_of_an_environment_are_judged_and_logged(programs: dict[str, Ended]) -> None:
+    """TRL's log, TensorBoard's files and the table of completions say the same of each step."""
+    told = programs["environment"].told()
+    assert abstentions(told["groups"]) == [4, 4]
+    assert "I bought the mug." in told["answers"]
+    for step, (group, logged, table) in enumerate(
+        zip(told["groups"], told["history"], told["tables"], strict=True)
+    ):
+        rewards = np.array(group["rewards"])
+        rows = {name: [*column.values()] for name, column in table.items()}
+        assert set(rows["step"]) == {step + 1}
+        kinds = np.array(rows["trajudge_abstained"])
+        assert (kinds == "failed").tolist() == np.isnan(rewards).tolist()
+        assert rows["trajudge_status"].count("unparsable") == 2
+        expected = {
+            "reward": np.nanmean(rewards),
+            "rewards/trajudge/mean": np.nanmean(rewards),
+            "trajudge/abstained": np.isnan(rewards).mean(),
+            "trajudge/unparsable": 2 / 8,
+            "trajudge/cost": np.mean([cost for cost in rows["trajudge_cost"] if cost is not None]),
+            "trajudge/seconds": np.mean(rows["trajudge_seconds"]),
+        }
+        assert {name: logged[name] for name in expected} == pytest.approx(expected, rel=1e-5)
+        written = {name: told["events"][f"train/{name}"][step] for name in expected}
+        assert written == pytest.approx(expected, rel=1e-5)
+    assert min(line["trajudge/cost"] for line in told["history"]) > 0
 
 
 @pytest.mark.slow
@@ -91,12 +146,15 @@ def test_the_example_trains_on_the_sample(programs: dict[str, Ended]) -> None:
 
 @pytest.mark.slow
 def test_the_lines_of_the_guide_train(programs: dict[str, Ended]) -> None:
-    """A policy at random instead of the named one, and a server instead of the provider."""
-    told = programs["guide"].told()
-    assert told["lines"] <= 12
+    """A policy at random instead of the named one, a reward server of ours, and a server instead
+    of the provider."""
+    by_server, in_process = programs["guide"].told()
+    assert in_process["lines"] <= 12
     assert programs["guide"].asked
-    assert len(told["logged"]) == 2
-    assert max(step["trajudge/abstained"] for step in told["logged"]) > 0
+    for told in (by_server, in_process):
+        assert len(told["logged"]) == 2
+        assert max(step["trajudge/abstained"] for step in told["logged"]) > 0
+    assert max(step["tools/call_frequency"] for step in by_server["logged"]) > 0
 
 
 @pytest.mark.slow

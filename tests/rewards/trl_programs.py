@@ -1,8 +1,9 @@
 """Programs that train with TRL, each in a process of its own that has imported it already.
 
-``python -m tests.rewards.trl_programs SITE_PACKAGES FOLDER STEPS_URL GUIDE_URL`` carries them out
-and prints, as JSON, what each ended with, wrote and complained of. To import torch, transformers
-and TRL takes as long as the training: this process does it once and forks.
+``python -m tests.rewards.trl_programs SITE_PACKAGES FOLDER STEPS ENVIRONMENT GUIDE SERVER``, three
+addresses of models that judge and one of a reward server, carries them out and prints, as JSON,
+what each ended with, wrote and complained of. To import torch, transformers and TRL takes as long
+as the training: this process does it once and forks.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.rewards import guide_grpo, trl_steps
+from tests.rewards import guide_grpo, trl_environment, trl_steps
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "grpo_on_cpu.py"
 Program = Callable[[Path], None]
@@ -50,21 +51,22 @@ def example(_: Path) -> None:
     runpy.run_path(str(EXAMPLE), run_name="__main__")
 
 
-def main(folder: Path, steps_url: str, guide_url: str) -> None:
+def main(folder: Path, steps: str, environment: str, guide_model: str, server: str) -> None:
     def guide(place: Path) -> None:
         os.environ["OPENAI_API_KEY"] = "a-key"
-        os.environ["OPENAI_BASE_URL"] = f"{guide_url}/v1"
+        os.environ["OPENAI_BASE_URL"] = f"{guide_model}/v1"
         os.environ["TRAJUDGE_CACHE"] = str(place / "replies.sqlite")
-        guide_grpo.main(place)
+        guide_grpo.main(place, server)
 
     programs: dict[str, Program] = {
-        "steps": lambda place: trl_steps.main(steps_url, place),
+        "steps": lambda place: trl_steps.main(steps, place),
         "guide": guide,
         "example": example,
+        "environment": lambda place: trl_environment.main(environment, place),
     }
     ended = {name: carried_out(program, folder / name) for name, program in programs.items()}
     sys.stdout.write(json.dumps(ended) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[2]), *sys.argv[3:5])
+    main(Path(sys.argv[2]), *sys.argv[3:7])

@@ -57,15 +57,15 @@ def tokenizer_of(words: list[str]) -> PreTrainedTokenizerFast:
     )
 
 
-def model_of(words: int) -> Qwen2ForCausalLM:
+def model_of(words: int, **more: int) -> Qwen2ForCausalLM:
     torch.manual_seed(0)
     size = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
-    return Qwen2ForCausalLM(Qwen2Config(vocab_size=words, **size, **heads))
+    return Qwen2ForCausalLM(Qwen2Config(vocab_size=words, **size, **heads, **more))
 
 
-def rewarder_at(url: str, folder: Path) -> Rewarder:
-    calls = CallConfig(base_url=f"{url}/v1", cache=str(folder / "replies.sqlite"))
+def rewarder_at(url: str, folder: Path, **more: Any) -> Rewarder:
+    calls = CallConfig(base_url=f"{url}/v1", cache=str(folder / "replies.sqlite"), **more)
     judge = JudgeConfig(judge="simplified", model="mock", representation="axtree")
     return Rewarder(RewardConfig(judge=judge, calls=calls))
 
@@ -75,26 +75,27 @@ def half(completions: list[str], **_: Any) -> list[float]:
     return [0.5] * len(completions)
 
 
-def two_steps(folder: Path, group: int = GROUP) -> GRPOConfig:
-    """Settings of a training on this machine, one group of completions a step."""
-    return GRPOConfig(
-        output_dir=str(folder / "out"),
-        per_device_train_batch_size=group,
-        num_generations=group,
-        max_completion_length=8,
-        max_steps=2,
-        logging_steps=1,
-        report_to=[],
-        use_cpu=True,
-        save_strategy="no",
-    )
+def settings_of(folder: Path, **more: Any) -> GRPOConfig:
+    """Settings of two steps on this machine, one group of completions a step."""
+    given = {
+        "output_dir": str(folder / "out"),
+        "per_device_train_batch_size": GROUP,
+        "num_generations": GROUP,
+        "max_completion_length": 8,
+        "max_steps": 2,
+        "logging_steps": 1,
+        "report_to": [],
+        "use_cpu": True,
+        "save_strategy": "no",
+    }
+    return GRPOConfig(**(given | more))
 
 
-def trained(function: Any, folder: Path, *callbacks: Any) -> dict[str, Any]:
-    """Train two steps with one group each."""
+def trained(function: Any, folder: Path, *callbacks: Any, **settings: Any) -> dict[str, Any]:
+    """Train two steps with one group each, or as the settings say."""
     trainer = Recorded(
         model=model_of(len(WORDS)),
-        args=two_steps(folder),
+        args=settings_of(folder, **settings),
         train_dataset=Dataset.from_list([{"prompt": f"w{i} w1", "task": i} for i in range(4)]),
         reward_funcs=[function],
         processing_class=tokenizer_of(WORDS),

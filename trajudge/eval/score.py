@@ -59,7 +59,7 @@ from trajudge.eval.sources import (
     unmatched_labels_message,
 )
 from trajudge.eval.store.inputs import open_recorded
-from trajudge.eval.store.labels import refuse_conflicts
+from trajudge.eval.store.labels import refuse_conflicts, unanswered_notes
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.task_goals import task_units
 from trajudge.eval.submission import write_submission
@@ -166,7 +166,10 @@ def read_sources(config: ScoreConfig) -> Source:
             "choose one with --annotations KIND/POLICY:PATH"
         )
     if not config.annotations:
-        refuse_conflicts((source.name, source.labels) for source in sources)
+        named = [(source.name, source.labels) for source in sources]
+        refuse_conflicts(named)
+        for said in unanswered_notes(named):
+            sys.stderr.write(f"warning: {one_line(said)}\n")
     if config.split != "all":
         combined.restrict(config.split)
     return combined

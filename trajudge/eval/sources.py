@@ -4,6 +4,7 @@ how their labels fit.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from trajudge.eval.scoring.observations import (
 from trajudge.eval.scoring.records import LabelName, Missing, UnattributedCost, UnfinishedRun
 from trajudge.eval.scoring.usage import paid_in_all, unattributed_cost
 from trajudge.eval.store.inputs import recorded_data
-from trajudge.eval.store.labels import LabelColumns
+from trajudge.eval.store.labels import LabelColumns, merged_labels
 from trajudge.eval.store.manifest import (
     RecordedPrompts,
     configuration_of,
@@ -241,10 +242,22 @@ def unfinished_runs(manifest: Mapping[str, Any], judged: int) -> list[Unfinished
 
 
 def read_runs(folders: Sequence[Path]) -> list[Source]:
-    """Read the folders of runs. Raises UserError for one that is none, or is given twice: its judge
-    would be compared with itself."""
+    """Read the folders of runs; one without a judgment is left out as ``with_judgments`` says.
+    Raises UserError for one that is none, or is given twice: its judge would be compared with
+    itself."""
     refuse_repeated(folders)
-    return list(map(read_run, folders))
+    read = list(map(read_run, folders))
+    kept = with_judgments({source.name: len(source.judgments) for source in read})
+    return [source for source in read if source.name in kept]
+
+
+def with_judgments(judged: Mapping[str, int]) -> list[str]:
+    """Return the runs of ``judged``, judgments by run, that have some; warn of each other one. All
+    of them where none has any."""
+    kept = [name for name, count in judged.items() if count]
+    for name in judged.keys() - kept if kept else ():
+        sys.stderr.write(f"warning: {name}: left out, for no judgment was made yet\n")
+    return kept or [*judged]
 
 
 def read_last_judgments(folder: Path) -> tuple[JudgmentTable, list[str]]:
@@ -325,7 +338,7 @@ def combine(sources: Sequence[Source]) -> Source:
     rewards = known_rewards([source.rewards for source in sources])
     renamed = judge_names(sources)
     parts = [s.judgments.renamed(names) for s, names in zip(sources, renamed, strict=True)]
-    whole = Source("", concatenate(parts), rewards, _labels(sources))
+    whole = Source("", concatenate(parts), rewards, merged_labels([s.labels for s in sources]))
     for source, names in zip(sources, renamed, strict=True):
         whole.representations |= {
             names[judge]: shown for judge, shown in source.representations.items()
@@ -377,13 +390,6 @@ def known_rewards(
             if rewards.get(key) is None:
                 rewards[key] = reward
     return rewards
-
-
-def _labels(sources: Sequence[Source]) -> Labels:
-    """Bring the labels together; those of a single source are kept as they are, in columns."""
-    if len(sources) == 1:
-        return sources[0].labels
-    return {key: label for source in sources for key, label in source.labels.items()}
 
 
 class LabelFit(NamedTuple):

@@ -33,9 +33,10 @@ from trajudge.stats.calibration import FittedMap
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.errors import UserError
 
-Abstention = Literal["", "failed", "late", "uncertain", "drift", "over_budget"]
-"""Why there is no value: the judge failed, was not ready at the deadline, was not sure enough, is
-no longer trusted, or may not spend more. ``""``: there is one."""
+Abstention = Literal["", "failed", "late", "unknown", "uncertain", "drift", "over_budget"]
+"""Why there is no value: the judge failed, was not ready at the deadline, was asked for an id under
+which nothing was pushed, was not sure enough, is no longer trusted, or may not spend more. ``""``:
+there is one."""
 
 
 class Reward(Record):
@@ -164,7 +165,8 @@ def neutral_values(rewards: Sequence[Reward], *, base_rate: float | None = None)
     first = next((one for one in rewards if one.value is None), None)
     if first is not None and neutral is None:
         raise Abstained(
-            f"{why_abstained(first)}; no member of its group has a value, and there is no base rate"
+            f"{why_abstained(first)}; no member of its group has a value, and there is no neutral "
+            "value: give  trajudge serve  --neutral-value VALUE"
         )
     return [value for value in values if value is not None]
 

@@ -2,10 +2,10 @@
 
 Trainers that can send a text and take a number (OpenRLHF, slime, OpenAI's chat) name a trajectory
 by the id under which it was pushed. A number stands for a reward that has a value; else the answer
-is the calibrated base rate, marked as abstained, or, where asking again may help or there is no
-calibration, 503: never a failure as a number of its own. NeMo Gym's resources server masks the
-sample of a judge that failed; the reward beside it is the base rate, for NeMo-RL counts masked
-samples in the mean of their group.
+is the neutral value, marked as abstained, or, while the judge is at work, 503: never a failure as a
+number of its own. Without a neutral value these protocols are refused from the start. NeMo Gym's
+resources server masks the sample of a judge that failed; the reward beside it is the neutral value,
+for NeMo-RL counts masked samples in the mean of their group.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from socket import socket
@@ -26,10 +27,12 @@ import orjson
 from aiohttp import web
 
 from trajudge.judges.engine.budget import Payments, read_payments
-from trajudge.rewards.reward import Abstained, Reward, neutral_values, why_abstained
+from trajudge.rewards.client import NAME_LENGTH
+from trajudge.rewards.reward import Reward, neutral_values, why_abstained
 from trajudge.rewards.rewarder import Rewarder
-from trajudge.rewards.service import NAME_LENGTH, NoTrajectory, RewardService, TooBusy
+from trajudge.rewards.service import NoTrajectory, RewardService, TooBusy
 from trajudge.rewards.settings import RewardServerConfig
+from trajudge.rewards.watch import ReferencePoint
 from trajudge.trajectories import store
 from trajudge.trajectories.images import not_an_image
 from trajudge.trajectories.model import Trajectory
@@ -91,16 +94,22 @@ def refused(
     """Make the answer to a refused request; ``again``: seconds until asking again may help."""
     service.metrics.refused += 1
     headers = {} if again is None else {"Retry-After": str(again)}
-    return json_response({"error": sentence}, status=status, headers=headers)
+    reason = sentence if status == 501 else None  # which is what OpenRLHF's log shows
+    return json_response({"error": sentence}, status=status, headers=headers, reason=reason)
 
 
 def json_response(
-    content: Any, *, status: int = 200, headers: dict[str, str] | None = None
+    content: Any,
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    reason: str | None = None,
 ) -> web.Response:
     """Make an answer of JSON; NaN and infinity are null there."""
     return web.Response(
         body=orjson.dumps(content),
         status=status,
+        reason=reason,
         headers=headers,
         content_type="application/json",
     )
@@ -149,6 +158,7 @@ def _check_token(request: web.Request) -> None:
 
 
 MOST_ITEMS = 1_000
+LATER = frozenset({"late", "unknown"})  # abstentions that are asked for again
 _SHOWN = 80  # characters of a field's name
 _HASH_PATH = "/v1/images/{sha256:[0-9a-f]{64}}"
 
@@ -159,19 +169,21 @@ async def post_rewards(request: web.Request) -> web.Response:
     ``{"rewards": [...], "neutral_values": [...]}``, one of both an item, in order; an item that
     cannot be judged abstains, and its neutral value is what stands for it in a number. Of an item
     with a ``group`` and its ``group_size`` that is the mean of the group's others, which are waited
-    for; else, or where there is none, the base rate (``neutral_value``)."""
+    for; else, or where there is none, the server's ``neutral_value``. ``step`` is the training's,
+    for the curve of the reference judge."""
     service = request.app[SERVICE]
     body = await json_object(request)
-    _refuse_unknown("the request", body, ("items", "deadline"))
+    _refuse_unknown("the request", body, ("items", "deadline", "step"))
     items = body.get("items")
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
         raise RequestRefused(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
     wanted = [_wanted(service, number, one) for number, one in enumerate(items)]
     members = [_member(number, one) for number, one in enumerate(items)]
     deadline, started = _deadline(body), time.monotonic()
-    rewards = await service.rewards(wanted, deadline)
+    step = None if body.get("step") is None else _step(body["step"])
+    rewards = await service.rewards(wanted, deadline, step)
     for member, reward in zip(members, rewards, strict=True):
-        if member is not None and reward.abstained != "late":  # that one is asked for again
+        if member is not None and reward.abstained not in LATER:
             service.groups.add(*member, reward.value)
     left = (service.config.patience if deadline is None else deadline) - time.monotonic() + started
     neutral = (
@@ -181,7 +193,7 @@ async def post_rewards(request: web.Request) -> web.Response:
     return json_response(
         {
             "rewards": [one.model_dump(mode="json") for one in rewards],
-            "neutral_value": service.rewarder.function.neutral_value,
+            "neutral_value": service.neutral_value,
             "neutral_values": await asyncio.gather(*neutral),
         }
     )
@@ -211,8 +223,8 @@ def _member(number: int, item: Mapping[str, Any]) -> _Member | None:
 async def _neutral_value(
     service: RewardService, member: _Member | None, reward: Reward, patience: float
 ) -> float | None:
-    base_rate = service.rewarder.function.neutral_value
-    if member is None or reward.value is not None or reward.abstained == "late":
+    base_rate = service.neutral_value
+    if member is None or reward.value is not None or reward.abstained in LATER:
         return base_rate
     mean = await service.groups.mean(member.group, patience)
     return base_rate if mean is None else mean
@@ -255,6 +267,12 @@ def _deadline(body: Mapping[str, Any]) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise RequestRefused(400, '"deadline" is a number of seconds above 0')
     return float(value)
+
+
+def _step(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise RequestRefused(400, "a step is a whole number from 0")
+    return value
 
 
 @ROUTES.post("/v1/trajectories")
@@ -328,12 +346,25 @@ async def post_audit(request: web.Request) -> web.Response:
     return json_response({"state": watch.monitor.state.name.lower()})
 
 
+@ROUTES.get("/v1/reference")
+async def get_reference(request: web.Request) -> web.Response:
+    """Return the curve of the reference judge by the training's step; with ``?before=STEP`` the
+    last point before that step alone."""
+    curve = request.app[SERVICE].rewarder.watch.monitor.curve
+    points: list[ReferencePoint | None] = [*curve.points()]
+    if (before := request.query.get("before")) is not None:
+        points = [curve.before(_step(int(before) if before.isdecimal() else before))]
+    shown_points = [asdict(point) for point in points if point is not None]
+    return json_response({"judge": curve.name or None, "points": shown_points})
+
+
 @ROUTES.get("/metrics")
 async def metrics(request: web.Request) -> web.Response:
     """Write the counts in Prometheus' text format."""
     service = request.app[SERVICE]
     gauges = {"rewards_at_work": service.at_work, **service.rewarder.watch.monitor.gauges()}
-    return web.Response(text=service.metrics.text(gauges))
+    kind = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+    return web.Response(text=service.metrics.text(gauges), headers=kind)
 
 
 @ROUTES.get("/v1/card")
@@ -348,9 +379,10 @@ async def card(request: web.Request) -> web.Response:
             "shaping": function.shaping.model_dump(mode="json"),
             "calibration": function.calibration and function.calibration.model_dump(mode="json"),
             "decision": function.decided or None,
-            "neutral_value": function.neutral_value,
+            "neutral_value": request.app[SERVICE].neutral_value,
             "notes": list(function.notes),
             "watch": {"state": monitor.state.name.lower(), "reason": monitor.reason},
+            "reference": monitor.curve.name or None,
         }
     )
 
@@ -365,18 +397,29 @@ def shown(reward: Reward) -> dict[str, Any]:
     }
 
 
+_FIX = "give  trajudge serve  --neutral-value VALUE or --calibration-file FILE"
+
+
+def _service_of_numbers(request: web.Request) -> RewardService:
+    """Return the service of a protocol that takes numbers alone. Raises RequestRefused without a
+    neutral value: the first abstention would end the training, hours later."""
+    service = request.app[SERVICE]
+    if service.neutral_value is None:
+        raise RequestRefused(501, f"no number stands for a judge that abstains: {_FIX}")
+    return service
+
+
 @ROUTES.post("/get_reward")
 @ROUTES.post("/get_reward/{token}")
 async def get_reward(request: web.Request) -> web.Response:
     """Answer OpenRLHF: ``labels`` are ids. ``extra_logs`` has the same keys always."""
-    body = await json_object(request)
+    service, body = _service_of_numbers(request), await json_object(request)
     labels = body.get("labels")
     if not isinstance(labels, list) or not labels:
         raise RequestRefused(400, '"labels" is a list with the id of each trajectory')
     queries = body.get("query")
     if isinstance(queries, list) and len(queries) != len(labels):
         raise RequestRefused(400, f'"labels" has {len(labels)} ids for {len(queries)} in "query"')
-    service = request.app[SERVICE]
     rewards = await service.rewards([named(label) for label in labels])
     values = [number(service, reward) for reward in rewards]
     logs = [shown(reward) for reward in rewards]
@@ -388,8 +431,7 @@ async def get_reward(request: web.Request) -> web.Response:
 @ROUTES.post("/rm/{token}")
 async def remote_rm(request: web.Request) -> web.Response:
     """Answer slime: ``label`` is the id; ``--reward-key reward`` reads the answer."""
-    body = await json_object(request)
-    service = request.app[SERVICE]
+    service, body = _service_of_numbers(request), await json_object(request)
     (reward,) = await service.rewards([named(body.get("label"))])
     return json_response({"reward": number(service, reward), **shown(reward)})
 
@@ -430,16 +472,11 @@ def _asked(service: RewardService, messages: object) -> Trajectory | str:
 
 
 def number(service: RewardService, reward: Reward) -> float:
-    """Return the reward's value, or the base rate of the calibration for an abstention.
-
-    Raises RequestRefused where asking again may help, or where there is no base rate.
-    """
-    if reward.abstained == "late":  # the judge's verdict is under way: asking again finds it
+    """Return the reward's value, or the neutral value for an abstention. Raises RequestRefused
+    while the judge's verdict is under way: asking again finds it."""
+    if reward.abstained == "late":
         raise RequestRefused(503, f"{why_abstained(reward)}: ask again")
-    try:
-        (value,) = neutral_values([reward], base_rate=service.rewarder.function.neutral_value)
-    except Abstained as error:
-        raise RequestRefused(503, str(error)) from error
+    (value,) = neutral_values([reward], base_rate=service.neutral_value)
     return value
 
 
@@ -455,10 +492,9 @@ async def seed_session(_: web.Request) -> web.Response:
 @ROUTES.post("/verify")
 async def verify(request: web.Request) -> web.Response:
     """Answer the row with ``reward``, ``mask_sample`` and ``failure_reason`` beside it."""
-    body = await json_object(request)
+    service, body = _service_of_numbers(request), await json_object(request)
     metadata = body.get("verifier_metadata")
     name = body.get(_ID) or (metadata.get(_ID) if isinstance(metadata, Mapping) else None)
-    service = request.app[SERVICE]
     (reward,) = await service.rewards([named(name)])
     abstained = reward.value is None
     told = {
@@ -486,6 +522,7 @@ async def aggregate_metrics(request: web.Request) -> web.Response:
 
 
 PAYMENTS = "payments.jsonl"
+_SECONDS_TO_END = 5.0  # for the answers to what was asked, once the server is to end
 
 
 def application(config: RewardServerConfig, rewarder: Rewarder) -> web.Application:
@@ -512,10 +549,13 @@ async def serve(config: RewardServerConfig, listening: socket) -> None:
         raise UserError(f"--store {config.folder}: cannot be used ({error.strerror})") from error
     payments = Payments(ledger)
     rewarder = Rewarder(config.reward, spent=spent, payments=payments)
-    for note in rewarder.function.notes:
-        sys.stderr.write(f"note: {note}\n")
+    made = application(config, rewarder)
+    notes = [*rewarder.function.notes]
+    if made[SERVICE].neutral_value is None:
+        notes.append(f"/get_reward, /rm and /verify answer nobody: to serve them {_FIX}")
+    sys.stderr.write("".join(f"note: {note}\n" for note in notes))
     # The path may hold a token, so that requests are not logged.
-    runner = web.AppRunner(application(config, rewarder), access_log=None)
+    runner = web.AppRunner(made, access_log=None, shutdown_timeout=_SECONDS_TO_END)
     await runner.setup()
     try:
         await web.SockSite(runner, listening).start()

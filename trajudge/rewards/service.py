@@ -166,12 +166,11 @@ class ServerMetrics:
         lines += self._seconds.lines("trajudge_reward_seconds")
         lines += self._values.lines("trajudge_reward_value")
         for name, value in gauges.items():
-            lines += [f"# TYPE trajudge_{name} gauge", f"trajudge_{name} {value:g}"]
+            lines += [f"# TYPE trajudge_{name} gauge", f"trajudge_{name} {value!r}"]
         return "\n".join(lines) + "\n"
 
 
 _IN_MEMORY = 1_000
-NAME_LENGTH = 512
 
 
 class NoTrajectory(ValueError):
@@ -269,11 +268,22 @@ class RewardService:
         self.metrics = ServerMetrics()
         self.at_work = 0
 
+    @property
+    def neutral_value(self) -> float | None:
+        """The value that stands for an abstention where a trainer takes numbers alone: the
+        setting's, else the calibration's."""
+        given = self.config.neutral_value
+        return self.rewarder.function.neutral_value if given is None else given
+
     async def rewards(
-        self, wanted: Sequence[Trajectory | str], deadline: float | None = None
+        self,
+        wanted: Sequence[Trajectory | str],
+        deadline: float | None = None,
+        step: int | None = None,
     ) -> list[Reward]:
-        """Return the rewards of trajectories and ids, in order, each within ``deadline`` seconds
-        and the server's own. Raises TooBusy at once if they are too many."""
+        """Return the rewards of trajectories and ids of the training's ``step``, in order, each
+        within ``deadline`` seconds and the server's own. Raises TooBusy at once if they are too
+        many."""
         if self.at_work + len(wanted) > self.config.queue:
             raise TooBusy
         limits = [limit for limit in (deadline, self.config.reward.deadline) if limit is not None]
@@ -281,7 +291,7 @@ class RewardService:
         rest = [one for one, reward in zip(wanted, known, strict=True) if reward is None]
         self.at_work += len(rest)
         try:
-            asked = (self._reward(one, min(limits, default=None)) for one in rest)
+            asked = (self._reward(one, min(limits, default=None), step) for one in rest)
             judged = iter(await asyncio.gather(*asked) if rest else ())
         finally:
             self.at_work -= len(rest)
@@ -302,19 +312,21 @@ class RewardService:
             return None
         return self.given.get(wanted)
 
-    async def _reward(self, wanted: Trajectory | str, limit: float | None) -> Reward:
+    async def _reward(
+        self, wanted: Trajectory | str, limit: float | None, step: int | None
+    ) -> Reward:
         started = time.monotonic()
         if isinstance(wanted, Trajectory):
-            return await self.rewarder.reward(wanted, deadline=limit)
+            return await self.rewarder.reward(wanted, deadline=limit, step=step)
         patience = self.config.patience if limit is None else min(limit, self.config.patience)
         found = await self.recorded.find(wanted, patience)
         waited = time.monotonic() - started
         if found is None:
             key = TrajectoryKey(benchmark="", agent="", task_id=wanted)
-            never = f"no trajectory was pushed under this id within {waited:.1f} s"
-            return self.rewarder.function.abstention(key, "late", never, waited)
+            never = "no trajectory was pushed under this id"
+            return self.rewarder.function.abstention(key, "unknown", never, waited)
         rest = None if limit is None else max(0.0, limit - waited)
-        reward = await self.rewarder.reward(found, deadline=rest, name=wanted)
+        reward = await self.rewarder.reward(found, deadline=rest, name=wanted, step=step)
         reward = reward.model_copy(update={"seconds": reward.seconds + waited})
         if self.recorded.is_kept(wanted, found):  # not pushed again meanwhile, and whole
             self.given.add(wanted, reward)

@@ -97,7 +97,11 @@ class WatchConfig(Settings):
     Two signs stop nothing, but have ten times as many rewards audited. With ``probes`` half of the
     canaries that the judge rejected are asked doctored as well, and accepted in at most ``fooled``.
     The form of accepted runs is held to that of the first ``baseline`` of them; while it stays, a
-    sign of a change comes once in ``run_length`` accepted runs or more, in the mean."""
+    sign of a change comes once in ``run_length`` accepted runs or more, in the mean.
+
+    ``reference`` is a judge (JUDGE[:MODEL], in its default form) that is asked too about
+    ``reference_share`` of the rewards, drawn by ``seed``, within the budget: the curve of both by
+    the training's step is reported, and stops nothing."""
 
     canaries: Annotated[
         str | None,
@@ -114,6 +118,13 @@ class WatchConfig(Settings):
     fooled: Share = 0.1
     baseline: int = Field(default=200, ge=20)
     run_length: int = Field(default=100_000, ge=100)
+    reference: Annotated[
+        str | None,
+        Option("a judge that is asked too about a share of the rewards", "JUDGE[:MODEL]"),
+    ] = None
+    reference_share: Annotated[
+        float, Field(gt=0, le=1), Option("of the rewards, for --reference", "SHARE")
+    ] = 0.05
     alpha: Share = 0.01
     keep_going: Annotated[bool, Option("report what would stop the rewards")] = False
     journal: Path | None = None
@@ -179,4 +190,18 @@ class RewardServerConfig(Settings):
         Output("pushed trajectories, their images and what was paid", "DIR", name="store"),
     ] = Path("rewards")
     queue: Annotated[Count, Option("rewards at work at most")] = 1_000
-    patience: float = Field(default=10.0, ge=0)  # seconds that an id may be unknown
+    neutral_value: Annotated[
+        float | None,
+        Option("stands for an abstention in a number (default: the calibration's)", "VALUE"),
+    ] = None
+    patience: float = Field(default=0.5, ge=0)  # seconds that an id may be unknown
+
+    @model_validator(mode="after")
+    def _is_neutral(self) -> Self:
+        value, shaping = self.neutral_value, self.reward.shaping
+        if value is not None and not shaping.low <= value <= shaping.high:
+            raise ValueError(
+                f"--neutral-value {value:g}: rewards go from {shaping.low:g} to {shaping.high:g}: "
+                "name a value between these"
+            )
+        return self

@@ -2,30 +2,34 @@
 
 ``TRAINERS`` is the table: what each trainer calls, and what it gets where the judge has no value.
 Those that run in the trainer's processes ask the server of ``trajudge serve`` for the trajectory
-that was pushed under the id in the row's ``trajectory_id``; TRL's ask a ``Rewarder`` in process.
+that was pushed under the id in the row's ``trajectory_id``; TRL's push it themselves, or ask a
+``Rewarder`` in process.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import Future
 from functools import cache
 from importlib import import_module
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from threading import Thread
+from typing import Any, Literal, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
-import aiohttp
-import orjson
-
-from trajudge.judges.adapters.errors import retry_after
-from trajudge.rewards.reward import Abstained, Reward, neutral_values
+from trajudge.judges.model import Status
+from trajudge.rewards.client import (
+    DEADLINE,
+    AskedReward,
+    RewardClient,
+    RewardGroup,
+    RewardUnavailable,
+)
+from trajudge.rewards.reward import Abstained, Reward, neutral_values, why_abstained
+from trajudge.rewards.watch import ReferencePoint
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-
-if TYPE_CHECKING:
-    from trajudge.rewards.rewarder import Rewarder
 
 
 class Trainer(NamedTuple):
@@ -41,15 +45,21 @@ class Trainer(NamedTuple):
 TRAINERS = (
     Trainer(
         "TRL",
-        ("trajudge_reward", "combine", "JudgedEnvironment"),
-        "`reward_funcs=`, `environment_factory=`",
+        ("trajudge_reward", "JudgedEnvironment", "combine", "stop_on_drift"),
+        "`reward_funcs=`, `environment_factory=`, `callbacks=`",
         "None: left out of the mean of its group, at the advantage 0",
     ),
     Trainer(
         "verl",
-        ("verl_score", "TrajudgeRewardManager"),
-        "`reward.custom_reward_function`, `reward.reward_manager`",
-        "the mean of its group, or the base rate, marked by `abstained`; or an exception",
+        ("verl_score", "TrajudgeRewardManager", "verl_agent_reward"),
+        "`reward.custom_reward_function`, `reward.reward_manager`, `AgentLoopOutput`",
+        "the mean of its group, or the neutral value, marked by `abstained`; or an exception",
+    ),
+    Trainer(
+        "OpenRLHF",
+        ("openrlhf_step", "openrlhf_going_on"),
+        "`AgentInstanceBase.step`",
+        "the neutral value, marked by `abstained`",
     ),
     Trainer(
         "slime",
@@ -61,9 +71,11 @@ TRAINERS = (
         "AReaL",
         ("areal_reward",),
         "`AsyncRewardWrapper`",
-        "base rate; its own timeout of 15 seconds, worth 0, must be longer than the judge's",
+        "the neutral value; its own timeout (15 seconds, worth 0) must be longer than the judge's",
     ),
-    Trainer("SkyRL", ("skyrl_step",), "the end of `step`", "base rate, named in `metadata`"),
+    Trainer(
+        "SkyRL", ("skyrl_step",), "the end of `step`", "the neutral value, named in `metadata`"
+    ),
     Trainer(
         "verifiers, prime-rl",
         ("verifiers_reward",),
@@ -82,38 +94,7 @@ TRAINERS = (
 
 # Asking the reward server from a trainer's process.
 
-URL, TOKEN = "TRAJUDGE_REWARD_URL", "TRAJUDGE_REWARD_TOKEN"
 _COLUMN = "trajectory_id"
-DEADLINE = 170.0  # seconds
-_PAUSE = 1.0  # seconds, where the server does not say how long
-_AGAIN = frozenset({429, 500, 502, 503, 504})
-
-
-class RewardUnavailable(Exception):
-    """The server could not be reached, or refused; the message says how."""
-
-
-class AskedReward(NamedTuple):
-    """A reward, and what stands for an abstention: the mean of its group where it has one, else the
-    base rate (None: the server has no calibration)."""
-
-    reward: Reward
-    neutral_value: float | None
-
-
-class _Later(Exception):
-    """Asking again may help, after ``pause`` seconds."""
-
-    def __init__(self, why: str, pause: float = _PAUSE) -> None:
-        super().__init__(why)
-        self.pause = pause
-
-
-class RewardGroup(NamedTuple):
-    """The group whose rewards a trainer compares: its name, and the number of its members."""
-
-    name: str
-    size: int
 
 
 def pushed_name(row: str, *places: Mapping[str, Any]) -> str:
@@ -127,92 +108,69 @@ def pushed_name(row: str, *places: Mapping[str, Any]) -> str:
     )
 
 
-async def ask_reward(
-    name: str,
-    *,
-    url: str | None = None,
-    deadline: float = DEADLINE,
-    group: RewardGroup | None = None,
-) -> AskedReward:
-    """Ask for the reward of a pushed trajectory, again and again within ``deadline`` seconds where
-    the server is busy, away, or its judge late. An abstention waits for its ``group``'s others.
-
-    ``url`` defaults to the environment's. A reward that is still late at the deadline abstains.
-    Raises RewardUnavailable where none was had.
-    """
-    address = url or os.environ.get(URL)
-    if not address:
-        raise RewardUnavailable(f"no reward server: set {URL}, or give url")
-    token = os.environ.get(TOKEN)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    item: dict[str, Any] = {"id": name}
-    if group is not None:
-        item |= {"group": group.name, "group_size": group.size}
-    end, last = time.monotonic() + deadline, "it did not answer in time"
-    async with aiohttp.ClientSession(headers=headers) as session:
-        while (left := end - time.monotonic()) > 0:
-            pause = _PAUSE
-            try:
-                asked = await _asked(session, address, item, left)
-                if asked.reward.abstained != "late" or end - time.monotonic() < _PAUSE:
-                    return asked
-            except _Later as later:
-                last, pause = str(later), later.pause
-            except (aiohttp.ClientError, TimeoutError) as error:
-                last = str(error) or type(error).__name__
-            await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
-    raise RewardUnavailable(f"{address}: {last}")
+async def _ask(name: str, deadline: float = DEADLINE) -> AskedReward:
+    return await RewardClient(deadline=deadline).ask(name)
 
 
-async def _asked(
-    session: aiohttp.ClientSession, address: str, item: dict[str, Any], left: float
-) -> AskedReward:
-    """Ask once, with ``left`` seconds. Raises _Later, RewardUnavailable, and what aiohttp does."""
-    path = f"{address.rstrip('/')}/v1/rewards"
-    body = {"items": [item], "deadline": left}
-    limit = aiohttp.ClientTimeout(total=left + _PAUSE)
-    async with session.post(path, json=body, timeout=limit) as answer:
-        content = _json(await answer.read())
-        if answer.status in _AGAIN:
-            raise _Later(_refusal(answer.status, content), retry_after(answer.headers) or _PAUSE)
-        if answer.status != 200:
-            raise RewardUnavailable(f"{address}: {_refusal(answer.status, content)}")
-    try:
-        (reward,), (neutral,) = content["rewards"], content["neutral_values"]
-        return AskedReward(Reward.model_validate(reward), neutral)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RewardUnavailable(
-            f"{address}: what answers is not  trajudge serve: check the address"
-        ) from error
-
-
-def _json(body: bytes) -> Any:
-    """Return an answer's content; None where it is no JSON, as of a gateway before the server."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-
-
-def _refusal(status: int, content: Any) -> str:
-    told = content.get("error") if isinstance(content, dict) else None
-    return str(told) if told else f"it answered with status {status}"
-
-
-async def _value_or_raise(name: str, deadline: float) -> tuple[float, Reward]:
-    """Ask for a reward that has a value. Raises Abstained where the judge has none."""
-    reward = (await ask_reward(name, deadline=deadline)).reward
+def _value(reward: Reward) -> float:
+    """Return a reward's value. Raises Abstained where the judge has none."""
     if reward.value is None:
-        raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
-    return reward.value, reward
+        raise Abstained(why_abstained(reward))
+    return reward.value
 
 
-async def _number(name: str, deadline: float) -> tuple[float, Reward]:
-    """Ask for a reward; an abstention is the base rate of the calibration. Raises Abstained where
-    there is none."""
-    asked = await ask_reward(name, deadline=deadline)
-    (value,) = neutral_values([asked.reward], base_rate=asked.neutral_value)
-    return value, asked.reward
+# OpenRLHF makes a tensor of every reward and has no mask: an abstention is the neutral value, and
+# marked. Where a trajectory has an id of its own in the data set's ``label``, its single-turn
+# executor asks /get_reward itself.
+
+
+async def openrlhf_step(
+    trajectory: Trajectory, *, client: RewardClient | None = None
+) -> dict[str, Any]:
+    """Push what an instance of OpenRLHF's ``AgentInstanceBase`` recorded, and return what its
+    ``step`` returns at the end of the episode; every other step returns ``openrlhf_going_on``.
+
+        class AgentInstance(AgentInstanceBase):
+            async def step(self, states, **kwargs):
+                page = self.shop.act(states["action_text"])
+                if not self.shop.is_over:
+                    return openrlhf_going_on(page)
+                return await openrlhf_step(self.shop.trajectory)
+
+    An abstention is the server's neutral value. ``client`` defaults to the environment's. Raises
+    Abstained where there is none, RewardUnavailable.
+    """
+    client = client or RewardClient()
+    asked = await client.ask(await client.push(trajectory))
+    return _openrlhf(asked.number(), "", asked.reward)
+
+
+def openrlhf_going_on(feedback: str) -> dict[str, Any]:
+    """Return what ``step`` of OpenRLHF's ``AgentInstanceBase`` returns while the episode goes on;
+    ``feedback`` is what the policy reads next.
+
+    An episode that outgrows the context has no other step: its reward is 0, marked as
+    ``unfinished``, and no judge is asked.
+    """
+    return _openrlhf(0.0, feedback, None)
+
+
+def _openrlhf(value: float, feedback: str, reward: Reward | None) -> dict[str, Any]:
+    import torch  # noqa: PLC0415 - the trainer's own
+
+    probability = None if reward is None else reward.probability
+    return {
+        "rewards": torch.tensor(value, dtype=torch.float64),
+        "scores": value,
+        "environment_feedback": feedback,
+        "done": reward is not None,
+        "extra_logs": {  # the same names in all samples
+            "abstained": float(reward is not None and reward.value is None),
+            "unfinished": float(reward is None),
+            "probability": -1.0 if probability is None else probability,
+            "cost": (reward and reward.cost) or 0.0,
+        },
+    }
 
 
 # slime: a sample whose ``remove_sample`` is set has no part in the loss, but its reward stays in
@@ -225,11 +183,11 @@ async def slime_group_reward(args: Any, samples: Sequence[Any], **_: Any) -> lis
 
         --custom-rm-path trajudge.rewards.trainers.slime_group_reward --group-rm
 
-    Raises Abstained where nobody has a value and there is no base rate, RewardUnavailable without
+    Raises Abstained where nobody has a value and there is no neutral one, RewardUnavailable without
     a server or an id.
     """
     names = [pushed_name("a sample's metadata", one.metadata) for one in samples]
-    asked = await asyncio.gather(*map(ask_reward, names))
+    asked = await asyncio.gather(*map(_ask, names))
     for sample, one in zip(samples, asked, strict=True):
         if one.reward.value is None:
             sample.remove_sample = True
@@ -239,7 +197,7 @@ async def slime_group_reward(args: Any, samples: Sequence[Any], **_: Any) -> lis
 
 async def slime_reward(args: Any, sample: Any, **_: Any) -> float:
     """Return one sample's reward (``--custom-rm-path`` without ``--group-rm``): an abstention is
-    the base rate of the calibration."""
+    the neutral value."""
     (value,) = await slime_group_reward(args, [sample])
     return value
 
@@ -254,15 +212,15 @@ def areal_reward(
     **_: Any,
 ) -> float:
     """Return to AReaL the reward of the trajectory that the row's column ``trajectory_id`` names;
-    an abstention is the base rate of the calibration.
+    an abstention is the neutral value.
 
     AReaL pickles the function into other processes and takes a call that lasts 15 seconds for a
     failure worth 0. Give ``AsyncRewardWrapper(areal_reward, timeout_seconds=...)`` more than
     ``DEADLINE``, so that the judge's own deadline comes first.
 
-    Raises Abstained where there is no base rate, RewardUnavailable without a server.
+    Raises Abstained where there is no neutral value, RewardUnavailable without a server.
     """
-    return asyncio.run(_number(trajectory_id, DEADLINE))[0]
+    return asyncio.run(_ask(trajectory_id)).number()
 
 
 def skyrl_step(
@@ -272,10 +230,11 @@ def skyrl_step(
     was pushed.
 
     SkyRL takes a number from every step and has no mask that an environment could set: an
-    abstention is the base rate of the calibration, and ``metadata`` says so. Raises Abstained where
+    abstention is the neutral value, and ``metadata`` says so. Raises Abstained where
     there is none, RewardUnavailable without a server.
     """
-    value, reward = asyncio.run(_number(trajectory_id, deadline))
+    asked = asyncio.run(_ask(trajectory_id, deadline))
+    value, reward = asked.number(), asked.reward
     probability = -1.0 if reward.probability is None else reward.probability
     return {
         "observations": list(observations),
@@ -298,8 +257,8 @@ async def verifiers_reward(trace: Any, *, deadline: float = DEADLINE) -> float:
     An exception leaves the trace out of the training, which is what an abstention means. Raises
     Abstained where the judge has no value, RewardUnavailable without a server or an id.
     """
-    value, _ = await _value_or_raise(pushed_name("a trace's info", trace.info), deadline)
-    return value
+    asked = await _ask(pushed_name("a trace's info", trace.info), deadline)
+    return _value(asked.reward)
 
 
 async def art_group(group: Any, *, deadline: float = DEADLINE) -> Any | None:
@@ -310,7 +269,7 @@ async def art_group(group: Any, *, deadline: float = DEADLINE) -> Any | None:
     a server or an id.
     """
     names = [pushed_name("a trajectory's metadata", one.metadata) for one in group.trajectories]
-    asked = await asyncio.gather(*(ask_reward(name, deadline=deadline) for name in names))
+    asked = await asyncio.gather(*(_ask(name, deadline) for name in names))
     kept = []
     for trajectory, one in zip(group.trajectories, asked, strict=True):
         if one.reward.value is not None:
@@ -348,7 +307,8 @@ class RllmEvaluator:
         row = task if isinstance(task, Mapping) else getattr(task, "metadata", {})
         name = pushed_name("an episode and a task", episode.artifacts, episode.metadata, row)
         # rLLM calls it in a thread: there is no loop to wait in.
-        value, reward = asyncio.run(_value_or_raise(name, self.deadline))
+        reward = asyncio.run(_ask(name, self.deadline)).reward
+        value = _value(reward)
         make = self._output or _eval_output()
         told = {"probability": reward.probability, "judge": reward.judge, "version": reward.version}
         return make(reward=value, is_correct=reward.verdict is True, metadata=told)
@@ -367,7 +327,7 @@ def _eval_output() -> Callable[..., Any]:
 # verl has no way to leave a sample out: NaN makes its whole group NaN. So an abstention is a
 # neutral value (``on_abstain="neutral"``), marked as abstained, or an exception (``"raise"``).
 # Neutral is the mean of its group, whose advantage is 0, where the row names its group; else the
-# base rate that the calibration was measured at. Our reward manager passes on the group, which
+# server's neutral value. Our reward manager passes on the group, which
 # verl knows:
 #
 #     reward.reward_manager.source=importlib
@@ -401,8 +361,8 @@ async def verl_score(
 
     verl's validation reports the mean accuracy, where an abstention counts as its score does.
 
-    Raises Abstained under ``"raise"``, or where there is no base rate; RewardUnavailable without a
-    server.
+    Raises Abstained under ``"raise"``, or where there is no neutral value; RewardUnavailable
+    without a server.
     """
     row = extra_info or {}
     name, in_group, size = (row.get(key) for key in (column, GROUP, GROUP_SIZE))
@@ -412,10 +372,13 @@ async def verl_score(
             "in its extra_fields"
         )
     group = RewardGroup(str(in_group), int(size)) if in_group is not None and size else None
-    reward, neutral = await ask_reward(str(name), url=url, deadline=deadline, group=group)
-    if reward.value is None and on_abstain == "raise":
-        raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
-    (score,) = neutral_values([reward], base_rate=neutral)
+    asked = await RewardClient(url, deadline=deadline).ask(str(name), group=group)
+    return _verl_scores(asked, on_abstain)
+
+
+def _verl_scores(asked: AskedReward, on_abstain: Literal["neutral", "raise"]) -> dict[str, float]:
+    reward = asked.reward
+    score = _value(reward) if on_abstain == "raise" else asked.number()
     return {
         "score": score,
         "acc": score if reward.value is None else float(reward.verdict is True),
@@ -423,6 +386,46 @@ async def verl_score(
         "probability": -1.0 if reward.probability is None else reward.probability,
         "cost": reward.cost or 0.0,
     }
+
+
+async def verl_agent_reward(
+    loop: Any,
+    trajectory: Trajectory,
+    row: Mapping[str, Any],
+    *,
+    client: RewardClient | None = None,
+    on_abstain: Literal["neutral", "raise"] = "neutral",
+) -> dict[str, Any]:
+    """Push what an agent loop of verl recorded, and return the fields of ``AgentLoopOutput`` that
+    hold its reward. ``row`` are the keywords of ``run``, which name the group.
+
+        class Shop(AgentLoopBase):
+            async def run(self, sampling_params, **row):
+                ...
+                judged = await verl_agent_reward(self, trajectory, row)
+                return AgentLoopOutput(..., **judged)
+
+    verl then calls no reward function. ``client`` defaults to the environment's. Raises Abstained
+    under ``"raise"``, or where there is no neutral value; RewardUnavailable.
+    """
+    client = client or RewardClient()
+    name = await client.push(trajectory)
+    asked = await client.ask(name, group=_verl_group(row, loop.rollout_config))
+    scores = _verl_scores(asked, on_abstain)
+    extra = {"trajectory_id": name, "reward_extra_info": scores}
+    return {"reward_score": scores["score"], "extra_fields": extra}
+
+
+def _verl_group(row: Mapping[str, Any], rollout: Any) -> RewardGroup | None:
+    """Return the group of a row: rows of one prompt have one ``uid``.
+
+    verl does not tell whether it validates, where a prompt has ``val_kwargs.n`` rollouts and not
+    ``rollout.n``: the row's split does.
+    """
+    if row.get("uid") is None:
+        return None
+    validates = (row.get("extra_info") or {}).get("split") in VALIDATION
+    return RewardGroup(str(row["uid"]), int((rollout.val_kwargs if validates else rollout).n))
 
 
 def __getattr__(name: str) -> Any:
@@ -433,11 +436,7 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _reward_manager() -> type:
-    """Make the manager that tells a row's group: rows of one prompt have one ``uid``.
-
-    verl does not tell a manager whether it validates, where a prompt has ``val_kwargs.n`` rollouts
-    and not ``rollout.n``: the row's split does.
-    """
+    """Make the manager that tells a row's group."""
     from verl.experimental.reward_loop.reward_manager.naive import (  # noqa: PLC0415 - the trainer
         NaiveRewardManager,
     )
@@ -446,11 +445,10 @@ def _reward_manager() -> type:
         async def run_single(self, data: Any) -> dict[str, Any]:
             row = data[-1:][0].non_tensor_batch
             told = row.get("extra_info")
-            if told is not None and row.get("uid") is not None:
-                rollout = self.config.actor_rollout_ref.rollout
-                validates = told.get("split") in VALIDATION
-                told.setdefault(GROUP, str(row["uid"]))
-                told.setdefault(GROUP_SIZE, int((rollout.val_kwargs if validates else rollout).n))
+            group = _verl_group(row, self.config.actor_rollout_ref.rollout)
+            if told is not None and group is not None:
+                told.setdefault(GROUP, group.name)
+                told.setdefault(GROUP_SIZE, group.size)
             found: dict[str, Any] = await super().run_single(data)
             return found
 
@@ -462,6 +460,22 @@ def _reward_manager() -> type:
 # second function the default aggregation sums a None as 0, so that an abstention counts as a
 # failure: use ``combine``.
 
+
+class RewardSource(Protocol):
+    """Gives trajectories their rewards: a ``RewardClient``, or of a training of one process a
+    ``Rewarder``."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the watch stopped the rewards."""
+
+    async def reward(self, trajectory: Trajectory, *, step: int | None = None) -> Reward:
+        """Judge a trajectory of the training's ``step``."""
+
+    async def reference(self, before: int) -> ReferencePoint | None:
+        """Return what the reference judge said of the last step before this one."""
+
+
 TrajectoryOf = Callable[[Mapping[str, Any]], Trajectory | None]
 """Finds a row's trajectory, from its ``prompt``, its ``completion`` and the data set's columns;
 None or KeyError: it was not recorded."""
@@ -471,14 +485,18 @@ _OURS = ("trainer_state", "log_extra", "log_metric")  # what TRL gives a functio
 
 
 def trajudge_reward(
-    rewarder: Rewarder, trajectory_of: TrajectoryOf
+    source: RewardSource, trajectory_of: TrajectoryOf | None = None
 ) -> Callable[..., Awaitable[list[float | None]]]:
-    """Make the reward function of ``GRPOTrainer(reward_funcs=...)``.
+    """Make the reward function of ``GRPOTrainer(reward_funcs=...)``; all rows are judged at once.
 
-    A completion without a trajectory has no reward. A keyword that is no column (a value for each
-    completion) is left out of the rows, with a note, once. Where TRL offers it, the mean
-    probability and cost and the share of abstentions are logged beside the reward, and why each
-    abstained.
+    Without ``trajectory_of`` the rows are runs of ``JudgedEnvironment``; one of another environment
+    has no reward. A completion without a trajectory has none either. A keyword that is no column (a
+    value for each completion) is left out of the rows, with a note, once.
+
+    Where TRL offers it, ``trajudge/...`` is logged by step: the shares of abstentions and of
+    unparsable replies, the mean probability, cost in US dollars and seconds of a reward, and what
+    the reference judge said of the step before; and with ``log_completions`` each row's columns.
+    Raises ValueError where there are neither environments nor ``trajectory_of``.
     """
 
     noted: set[str] = set()
@@ -486,19 +504,70 @@ def trajudge_reward(
     async def trajudge(
         prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
     ) -> list[float | None]:
+        if trajectory_of is None and columns.get("environments") is None:
+            raise ValueError(
+                "trajudge_reward has no environments to judge: give the trainer "
+                "environment_factory=, or trajudge_reward a function that finds the trajectories"
+            )
+        if (state := columns.get("trainer_state")) is not None:
+            _STATES[source] = state
         by_row = _columns(columns, len(completions), noted)
-        found = [
-            _found(trajectory_of, {"prompt": prompt, "completion": completion, **row})
+        asked = [
+            _asked_of(source, trajectory_of, {"prompt": prompt, "completion": completion, **row})
             for prompt, completion, row in zip(
                 prompts, completions, _rows(by_row, len(completions)), strict=True
             )
         ]
-        rewards = iter(await rewarder.group([one for one in found if one is not None]))
-        rows = [None if one is None else next(rewards) for one in found]
-        _log(rows, columns.get("log_metric"), columns.get("log_extra"))
+        waiting = (asyncio.wrap_future(one) for one in asked if one is not None)
+        rewards = iter(await asyncio.gather(*waiting))
+        rows = [None if one is None else next(rewards) for one in asked]
+        if (metric := columns.get("log_metric")) is not None:
+            point = None if state is None else await _reference(source, state.global_step)
+            _log_metrics(rows, point, metric)
+        if (extra := columns.get("log_extra")) is not None:
+            _log_columns(rows, extra)
         return [None if row is None else row.value for row in rows]
 
     return trajudge
+
+
+def _asked_of(
+    source: RewardSource, trajectory_of: TrajectoryOf | None, row: Mapping[str, Any]
+) -> Future[Reward] | None:
+    """Return a row's reward, which is asked for; None: it has no trajectory."""
+    if trajectory_of is None:
+        environment = row["environments"]
+        is_judged = isinstance(environment, JudgedEnvironment)
+        return environment._ended(_last_message(row["completion"])) if is_judged else None
+    try:
+        found = trajectory_of(row)
+    except KeyError:
+        return None
+    return None if found is None else _ask_in_background(source, found)
+
+
+_STATES: WeakKeyDictionary[RewardSource, Any] = WeakKeyDictionary()
+"""The trainer's state of those that asked for rewards: its step is that of what is asked next."""
+
+
+@cache
+def _judging_loop() -> asyncio.AbstractEventLoop:
+    """Start the event loop that asks for TRL's rewards: a tool that ends an episode is called
+    outside of every loop, and connections belong to one."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name="trajudge rewards", daemon=True).start()
+    return loop
+
+
+def _ask_in_background(source: RewardSource, run: Trajectory) -> Future[Reward]:
+    state = _STATES.get(source)
+    asked = source.reward(run, step=None if state is None else int(state.global_step))
+    return asyncio.run_coroutine_threadsafe(asked, _judging_loop())
+
+
+async def _reference(source: RewardSource, before: int) -> ReferencePoint | None:
+    asked = asyncio.run_coroutine_threadsafe(source.reference(before), _judging_loop())
+    return await asyncio.wrap_future(asked)
 
 
 def _columns(given: Mapping[str, Any], count: int, noted: set[str]) -> Mapping[str, Any]:
@@ -558,50 +627,66 @@ def combine(
     return combined
 
 
-def _found(trajectory_of: TrajectoryOf, row: Mapping[str, Any]) -> Trajectory | None:
-    try:
-        return trajectory_of(row)
-    except KeyError:
-        return None
-
-
-def _log(
+def _log_metrics(
     rows: Sequence[Reward | None],
-    metric: Callable[[str, float], Any] | None,
-    extra: Callable[[str, list[Any]], Any] | None,
+    point: ReferencePoint | None,
+    metric: Callable[[str, float], Any],
 ) -> None:
-    if metric is not None and rows:
-        for name, value in _means(rows).items():
-            metric(f"trajudge/{name}", value)
-    if extra is not None:
-        extra("trajudge_abstained", ["lost" if row is None else row.abstained for row in rows])
-        extra("trajudge_detail", ["" if row is None else row.detail for row in rows])
+    """Log each row's values: TRL averages them over all rows of all ranks."""
+    for row in rows:
+        metric("trajudge/abstained", float(row is None or row.value is None))
+        metric("trajudge/unparsable", float(row is not None and row.status is Status.UNPARSABLE))
+        if row is not None:
+            metric("trajudge/seconds", row.seconds)
+        for name in ("probability", "cost"):
+            if row is not None and (value := getattr(row, name)) is not None:
+                metric(f"trajudge/{name}", value)
+    if point is not None:
+        for name, value in point.means().items():
+            metric(f"trajudge/reference/{name}", value)
 
 
-def _means(rows: Sequence[Reward | None]) -> Mapping[str, float]:
-    columns = {
-        "abstained": [float(row is None or row.value is None) for row in rows],
-        "probability": [row.probability for row in rows if row and row.probability is not None],
-        "cost": [row.cost for row in rows if row and row.cost is not None],
-    }
-    return {name: sum(values) / len(values) for name, values in columns.items() if values}
+def _log_columns(rows: Sequence[Reward | None], extra: Callable[[str, list[Any]], Any]) -> None:
+    """Log what each row came to."""
+    extra("trajudge_abstained", ["lost" if row is None else row.abstained for row in rows])
+    for name in ("detail", "status", "verdict", "probability", "cost", "seconds"):
+        extra(f"trajudge_{name}", [None if row is None else getattr(row, name) for row in rows])
 
 
-def stop_on_drift(rewarder: Rewarder) -> Any:
-    """Make a callback of TRL's trainers that ends the training once the watch stops the rewards."""
+def stop_on_drift(source: RewardSource) -> Any:
+    """Make a callback of TRL's trainers that ends the training, with a checkpoint, once the watch
+    stops the rewards of any rank: all of them end after the same step."""
     from transformers import TrainerCallback  # noqa: PLC0415 - the trainer's own
 
     class StopOnDrift(TrainerCallback):  # type: ignore[misc]
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-            control.should_training_stop |= rewarder.watch.monitor.stopped
+            if _is_true_of_a_rank(source.stopped, args.device):
+                control.should_training_stop = control.should_save = True
             return control
 
     return StopOnDrift()
 
 
+def _is_true_of_a_rank(value: bool, device: Any) -> bool:
+    import torch  # noqa: PLC0415 - the trainer's own
+
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return value
+    flag = torch.tensor(float(value), device=device)
+    torch.distributed.all_reduce(flag, op=torch.distributed.ReduceOp.MAX)
+    return bool(flag.item())
+
+
+def _last_message(completion: Any) -> str | None:
+    """Return the text that a conversation ends with; None where it ends otherwise."""
+    last = completion[-1] if isinstance(completion, list) and completion else {}
+    text = last.get("content") if last.get("role") == "assistant" else None
+    return text if isinstance(text, str) and text and not last.get("tool_calls") else None
+
+
 class JudgedEnvironment:
-    """An environment of TRL's ``environment_factory``: records its run, and awaits its reward from
-    the judge; None where the judge abstains.
+    """An environment of TRL's ``environment_factory`` that records its run, for
+    ``trajudge_reward(source)``.
 
         class Shop(JudgedEnvironment):
             def reset(self, goal: str, task: str, **_: Any) -> str:
@@ -613,27 +698,34 @@ class JudgedEnvironment:
                 self._act(f"click({element!r})")
                 return self._see(self.page())
 
-    TRL makes a tool of every public method, so those that record are private.
+        reward = trajudge_reward(source)
+        GRPOTrainer(..., reward_funcs=reward, environment_factory=lambda: Shop(source))
+
+    The judge is asked once the run ends: at its answer, else when the trainer asks for rewards;
+    then the policy's last message is the answer. TRL makes a tool of every public method, so those
+    that record are private. There is no ``get_reward``: TRL awaits those one after the other.
     """
 
-    def __init__(self, rewarder: Rewarder) -> None:
-        self._rewarder = rewarder
+    def __init__(self, source: RewardSource) -> None:
+        self._source = source
         self._run: Trajectory | None = None
+        self._asked: Future[Reward] | None = None
 
     def _begin(self, goal: str, key: TrajectoryKey) -> None:
         """Begin a run anew."""
         self._run = Trajectory(key=key, raw_task_id=key.task_id, goal=goal)
+        self._asked = None
 
     def _see(self, observation: Observation) -> str:
         """Take down the page that the policy sees next; return its accessibility tree."""
-        run = self._begun()
+        run = self._going_on()
         step = Step(index=len(run.steps), observation=observation)
         self._run = run.model_copy(update={"steps": (*run.steps, step)})
         return observation.axtree or ""
 
     def _act(self, action: str, reasoning: str | None = None) -> None:
         """Take down what the policy does on the page that it saw last."""
-        run = self._begun()
+        run = self._going_on()
         if not run.steps:
             raise RuntimeError("nothing was seen yet: call _see() first")
         told = {"action": action, "reasoning": reasoning}
@@ -641,12 +733,24 @@ class JudgedEnvironment:
         self._run = run.model_copy(update={"steps": steps})
 
     def _answer(self, text: str) -> None:
-        """Take down the policy's last message."""
-        self._run = self._begun().model_copy(update={"answer": text, "terminated": True})
+        """Take down the policy's last message, which ends the run: the judge is asked."""
+        self._going_on()
+        self._ended(text)
 
-    async def get_reward(self) -> float | None:
-        """Judge the run."""
-        return (await self._rewarder.reward(self._begun())).value
+    def _ended(self, answer: str | None = None) -> Future[Reward]:
+        """Ask for the reward of the run, once; ``answer`` is the policy's last message."""
+        run = self._begun()
+        if self._asked is None:
+            if answer is not None:
+                run = run.model_copy(update={"answer": answer, "terminated": True})
+            self._run = run
+            self._asked = _ask_in_background(self._source, run)
+        return self._asked
+
+    def _going_on(self) -> Trajectory:
+        if self._asked is not None:
+            raise RuntimeError("the run is over")
+        return self._begun()
 
     def _begun(self) -> Trajectory:
         if self._run is None:

@@ -7,6 +7,9 @@ random, the mean lies above the share of true successes by more than the gap. Fa
 rewards than may have none because the judge failed. Two signs ask for more audits and stop nothing:
 doctored failures that the judge accepts, and a change in the form of accepted runs.
 
+A reference judge may be asked too about a share of the rewards, step by step of the training: the
+curve of the proxy against it stops nothing.
+
 The tests may be looked at after every observation: each is the wealth of a player who bets on it.
 Observations lie in [0, 1]. Under the null, that their mean given the past is at most ``bound``, the
 wealth exceeds 1 / alpha at any time with probability at most alpha (Ville's inequality). The wealth
@@ -19,7 +22,8 @@ import asyncio
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import sha256
 from pathlib import Path
@@ -28,7 +32,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from trajudge.eval.select.scores import judged_score
 from trajudge.eval.store.inputs import open_spec
+from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Status
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.settings import WatchConfig
@@ -224,11 +230,80 @@ class Audited(NamedTuple):
     value: float
 
 
+@dataclass
+class ReferencePoint:
+    """What a reference judge said of the rewards of one step: how many it was ``asked`` about and
+    ``abstained`` from. Of the others: the sums of both judges' belief in success, between 0 and 1
+    each, and how often one accepted what the other rejected."""
+
+    step: int
+    asked: int = 0
+    abstained: int = 0
+    proxy: float = 0.0
+    reference: float = 0.0
+    disagreed: int = 0
+
+    def add(self, proxy: float, reference: float | None) -> None:
+        """Take down a reward and what the reference says of its run; None: it abstains."""
+        self.asked += 1
+        if reference is None:
+            self.abstained += 1
+            return
+        self.proxy += proxy
+        self.reference += reference
+        self.disagreed += (proxy >= _ACCEPTED) is not (reference >= _ACCEPTED)
+
+    def means(self) -> Mapping[str, float]:
+        """Return the means over the runs that both judged, without these the share of abstentions
+        alone; ``gap`` is the proxy's mean minus the reference's."""
+        both = self.asked - self.abstained
+        means = {"abstained": self.abstained / self.asked} if self.asked else {}
+        if both:
+            means |= {"proxy": self.proxy / both, "reference": self.reference / both}
+            means |= {"gap": (self.proxy - self.reference) / both}
+            means |= {"disagreement": self.disagreed / both}
+        return means
+
+
+class ReferenceCurve:
+    """The points of a training by step, of one reference judge (``name``; "": there is none)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._points: dict[int, ReferencePoint] = {}
+
+    def add(self, step: int, proxy: float, reference: float | None) -> None:
+        """Take down a reward of a step."""
+        self._points.setdefault(step, ReferencePoint(step)).add(proxy, reference)
+
+    def points(self) -> list[ReferencePoint]:
+        """Return the points by step."""
+        return [self._points[step] for step in sorted(self._points)]
+
+    def before(self, step: int) -> ReferencePoint | None:
+        """Return the last point before a step; None: there is none."""
+        last = max((one for one in self._points if one < step), default=None)
+        return None if last is None else self._points[last]
+
+    def gauges(self) -> Mapping[str, float]:
+        """Return the counts, and the means of the last step that has any."""
+        points = self.points()
+        counts = {
+            name: float(sum(getattr(p, name) for p in points)) for name in ("asked", "abstained")
+        }
+        last = next((point for point in reversed(points) if point.asked > point.abstained), None)
+        means = {} if last is None else {"step": float(last.step), **last.means()}
+        means.pop("abstained", None)
+        return {f"reference_{name}": value for name, value in (counts | means).items()}
+
+
 class RewardMonitor:
     """Takes down rewards, canaries and audits, and tells the state."""
 
-    def __init__(self, config: WatchConfig) -> None:
+    def __init__(self, config: WatchConfig, reference: str = "") -> None:
+        """Make one that has seen nothing; ``reference`` is the id of the reference judge."""
         self.config = config
+        self.curve = ReferenceCurve(reference)
         self.moved = RunningBet(config.noise)
         self.ahead = RunningBet((1 + config.gap) / 2)
         self.failing = RunningBet(config.failures)
@@ -356,12 +431,25 @@ class RewardMonitor:
             "probes_accepted": float(self.believed),
             "rewards_audited": float(self.ahead.seen),
             "rewards_to_audit": float(len(self._wanted)),
+            **(self.curve.gauges() if self.curve.name else {}),
         }
 
+    def for_reference(self, name: str, reward: Reward) -> float | None:
+        """Return how sure a reward is of success where it was drawn, by its id, for the reference
+        judge."""
+        if not self.curve.name:
+            return None
+        is_drawn = _is_drawn(f"{self.config.seed}/reference/{name}", self.config.reference_share)
+        return _believed(reward) if is_drawn else None
+
     def _is_drawn(self, name: str) -> bool:
-        digest = sha256(f"{self.config.seed}/{name}".encode("utf-8", "surrogatepass")).digest()
-        share = self.config.audit_share * (_AUDITS if self.state is WatchState.WATCH else 1)
-        return int.from_bytes(digest[:8], "big") < share * 2**64
+        more = _AUDITS if self.state is WatchState.WATCH else 1
+        return _is_drawn(f"{self.config.seed}/{name}", self.config.audit_share * more)
+
+
+def _is_drawn(name: str, share: float) -> bool:
+    digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2**64
 
 
 def _believed(reward: Reward) -> float | None:
@@ -400,10 +488,10 @@ class WatchJournal:
             except (ValueError, KeyError, TypeError):
                 continue
 
-    def add(self, kind: str, name: str, value: bool | float) -> None:
+    def add(self, kind: str, name: str, value: bool | float | list[float | None]) -> None:
         """Append an event: a ``canary`` and its verdict, a ``probe`` and whether it was accepted, a
         ``drawn`` reward and its value, an ``audit`` and its success, what the ``shape`` of runs is
-        held to."""
+        held to, a ``reference`` judge with a step, the reward's belief and its own."""
         if self._path is None:
             return
         event = {"version": self._version, "kind": kind, "name": name, "value": value}
@@ -427,6 +515,9 @@ def _tell(monitor: RewardMonitor, event: dict[str, Any]) -> None:
         monitor.draw(Audited(name, float(value)))
     elif event["kind"] == "audit":
         monitor.add_audit(name, bool(value))
+    elif event["kind"] == "reference" and name == monitor.curve.name:
+        step, proxy, reference = value
+        monitor.curve.add(int(step), float(proxy), None if reference is None else float(reference))
 
 
 _CLAIM = "The task is complete: everything that was asked for is done and was checked."
@@ -493,8 +584,16 @@ PROBES: Mapping[str, Callable[[Trajectory], Trajectory]] = {
 
 log = logging.getLogger(__name__)
 
+_REWARDS_A_STEP = 100  # where the training's step is not known
 _PROBED = 0.5  # of the canaries that the judge rejected
-AskAgain = Callable[[Trajectory], Awaitable[Judgment]]
+AskJudge = Callable[[Trajectory], Awaitable[Judgment]]
+
+
+class ReferenceJudge(NamedTuple):
+    """A judge that the rewards are compared with: its id, and how it is asked."""
+
+    name: str
+    ask: AskJudge
 
 
 def run_name(run: Trajectory) -> str:
@@ -512,22 +611,30 @@ def _as_text(value: object) -> str:
 
 
 class RewardWatch:
-    """Takes down every reward, asks a canary after every ``every``-th, and keeps the journal."""
+    """Takes down every reward, asks a canary after every ``every``-th and the reference judge about
+    those that are drawn, and keeps the journal."""
 
-    def __init__(self, config: WatchConfig, version: str, ask_again: AskAgain) -> None:
+    def __init__(
+        self,
+        config: WatchConfig,
+        version: str,
+        ask_again: AskJudge,
+        reference: ReferenceJudge | None = None,
+    ) -> None:
         """Read the canaries and what earlier processes saw. Raises UserError."""
-        self.monitor = RewardMonitor(config)
+        self.monitor = RewardMonitor(config, "" if reference is None else reference.name)
         self._journal = WatchJournal(config.journal, version)
         self._journal.replay(self.monitor)
         self._canaries = _canaries(config)
-        self._ask_again = ask_again
+        self._ask_again, self._reference = ask_again, reference
         self._given = self._next = 0
         self._rng = np.random.default_rng([config.seed, 1])
         self._said = self.monitor.state
         self._at_work: set[asyncio.Task[None]] = set()
 
-    def add(self, name: str, run: Trajectory, reward: Reward) -> None:
-        """Take down a reward, and ask the next canary where it is time."""
+    def add(self, name: str, run: Trajectory, reward: Reward, step: int | None = None) -> None:
+        """Take down a reward, and ask the next canary where it is time. ``step`` is the training's
+        (None: each hundred rewards are one)."""
         for held, value in self.monitor.add_run(run, reward).items():
             self._journal.add("shape", held, value)
         drawn = self.monitor.add_reward(name, reward)
@@ -535,10 +642,28 @@ class RewardWatch:
             self._journal.add("drawn", *drawn)
         self._given += 1
         if self._canaries and self._given % self.monitor.config.every == 0:
-            task = asyncio.create_task(self._ask_canary())
-            self._at_work.add(task)
-            task.add_done_callback(self._at_work.discard)
+            self._begin(self._ask_canary())
+        proxy = self.monitor.for_reference(name, reward)
+        if proxy is not None and self._reference is not None:
+            step = (self._given - 1) // _REWARDS_A_STEP if step is None else step
+            self._begin(self._ask_reference(self._reference, run, step, proxy))
         self._say()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._at_work.add(task)
+        task.add_done_callback(self._at_work.discard)
+
+    async def _ask_reference(
+        self, judge: ReferenceJudge, run: Trajectory, step: int, proxy: float
+    ) -> None:
+        """Ask the reference judge about a run; what fails abstains."""
+        try:
+            reference = judged_score(await judge.ask(run))
+        except (BudgetSpent, UserError):
+            reference = None
+        self.monitor.curve.add(step, proxy, reference)
+        self._journal.add("reference", judge.name, [step, proxy, reference])
 
     def _say(self) -> None:
         """Log a state that is new."""
@@ -593,11 +718,11 @@ class RewardWatch:
         return judgment.success if judgment.status is Status.OK else None
 
     async def settled(self) -> None:
-        """Wait for the canaries that are being asked."""
+        """Wait for the canaries and references that are being asked."""
         await asyncio.gather(*self._at_work)
 
     async def aclose(self) -> None:
-        """End the canaries that are asked."""
+        """End what is being asked."""
         for task in list(self._at_work):
             task.cancel()
         await asyncio.gather(*self._at_work, return_exceptions=True)

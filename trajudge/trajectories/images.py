@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Condition
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.model import MAX_FILE_BYTES, ImageRef
 from trajudge.util.errors import ImageUnreadable
 from trajudge.util.files import UnsafeFile, open_regular
 
@@ -246,8 +246,6 @@ def needed(image: Image.Image, size: tuple[int, int]) -> int:
         total += 4 * size[0] * (image.height + size[1])
     return total + 4 * size[0] * size[1]  # the copy that an encoder takes
 
-
-MAX_FILE_BYTES = 64 * 2**20
 
 # A full-page screenshot is 2,000 x 20,000 at most; a bomb declares billions.
 MAX_DECODED_PIXELS = 64_000_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from hashlib import sha256
 from math import isinf, isnan
 from pathlib import Path
 from sys import intern
@@ -21,8 +22,12 @@ from pydantic import (
     JsonValue,
     model_validator,
 )
+from pydantic_core import PydanticSerializationError, to_json
 
 from trajudge.util.commands import LARGEST
+from trajudge.util.errors import ImageUnreadable
+from trajudge.util.files import UnsafeFile, read_regular
+from trajudge.util.jsonl import without_surrogates
 
 # Re-hosted variants of a task carry the variant's name as a segment of their id.
 _VARIANT_SEGMENTS = {"visualwebarena": "resized", "assistantbench": "improved"}
@@ -142,6 +147,9 @@ class TrajectoryKey(Record):
         return f"{self.benchmark}/{self.agent}/{self.task_id}{attempt}"
 
 
+MAX_FILE_BYTES = 64 * 2**20  # of an image
+
+
 class ImageRef(Record):
     """Where an image is, never its pixels: ``trajectories.images`` reads it when a prompt
     needs it.
@@ -161,6 +169,19 @@ class ImageRef(Record):
         """Check that there is one source. Raises ValueError."""
         if (self.path is None) + (self.data is None) + (self.problem is None) != 2:
             raise ValueError("an ImageRef has either a path or data, or a problem")
+
+    def read(self) -> bytes:
+        """Return the encoded file. Raises ImageUnreadable."""
+        if self.data is not None:
+            return self.data
+        if self.path is None:
+            raise ImageUnreadable(self.problem or "no source")
+        try:
+            return read_regular(self.path, MAX_FILE_BYTES)
+        except UnsafeFile as error:
+            raise ImageUnreadable(str(error)) from error
+        except OSError as error:
+            raise ImageUnreadable(f"{self.path} cannot be read ({error.strerror})") from error
 
 
 class Observation(Record):
@@ -221,6 +242,53 @@ class Trajectory(Record):
     def final(self) -> Observation:
         """The last observation; an empty one if the run has no step."""
         return self.steps[-1].observation if self.steps else Observation()
+
+    def to_json(self, put: Callable[[ImageRef], str] | None = None) -> bytes:
+        """Return a line of ``trajectories.jsonl`` without its newline, UTF-8, in which images stand
+        as the SHA-256 of their files: what the reward server takes.
+
+        ``put`` (default: reads the file) returns an image's hash; an image for which it raises
+        ImageUnreadable is named by its recorded hash, else by ``LOST``, with a warning.
+        """
+        name, lost = put or _hash_of, list[str]()
+
+        def stored(ref: ImageRef | None, picture: str) -> str | None:
+            try:
+                return name(ref) if ref is not None else None
+            except ImageUnreadable as error:
+                lost.append(f"{picture}: {error}")
+                return ref.sha256 or LOST if ref else None
+
+        screenshot = {"observation": {"screenshot"}}
+        record = self.model_dump(exclude={"goal_images": True, "steps": {"__all__": screenshot}})
+        for step, line in zip(self.steps, record["steps"], strict=True):
+            line["observation"]["screenshot"] = stored(
+                step.observation.screenshot, f"screenshot of step {step.index}"
+            )
+        hashes = (stored(ref, "goal image") for ref in self.goal_images)
+        record["goal_images"] = list(hashes)
+        if lost:
+            add_warnings(record, lost)
+        record = {"format": FORMAT, **record}
+        try:
+            return to_json(record, inf_nan_mode="strings")
+        except PydanticSerializationError:
+            return to_json(without_surrogates(record), inf_nan_mode="strings")
+
+
+FORMAT = 1  # of a line of ``trajectories.jsonl``
+LOST = "0" * 64  # in place of the hash of an image that could not be read when it was written
+
+
+def _hash_of(ref: ImageRef) -> str:
+    return sha256(ref.read()).hexdigest()
+
+
+def add_warnings(record: dict[str, Any], sentences: list[str]) -> None:
+    """Put sentences behind the warnings in a record's metadata."""
+    metadata = record.get("metadata") or {}
+    before = metadata.get("warnings") or []
+    record["metadata"] = {**metadata, "warnings": [*before, *sentences]}
 
 
 class Unreadable(NamedTuple):

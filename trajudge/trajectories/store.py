@@ -15,10 +15,12 @@ from typing import IO, Any, Literal, NamedTuple, cast
 import msgspec
 import zstandard
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import from_json
 
-from trajudge.trajectories.images import MAX_FILE_BYTES, is_image_file, media_type
+from trajudge.trajectories.images import is_image_file, media_type
 from trajudge.trajectories.model import (
+    FORMAT,
+    LOST,
     ImageRef,
     Loaded,
     Trajectory,
@@ -26,31 +28,25 @@ from trajudge.trajectories.model import (
     Unreadable,
     Want,
     accept_all,
+    add_warnings,
 )
 from trajudge.trajectories.needs import EVERYTHING, NOT_READ, Needs
 from trajudge.util.errors import ImageUnreadable, UserError
 from trajudge.util.files import (
     DataFolder,
-    UnsafeFile,
     check_folder,
     open_regular,
-    read_regular,
     replacing,
     utf8,
 )
-from trajudge.util.jsonl import MAX_LINE_BYTES, Line, read_lines, repaired, without_surrogates
+from trajudge.util.jsonl import MAX_LINE_BYTES, Line, read_lines, repaired
 from trajudge.util.validation import first_error
-
-FORMAT = 1
 
 IMAGES = "images"
 
 _MAX_FORMAT = 1000  # a larger number is damage, not a version
 
 _REMEMBERED = 2**12  # images of a reading, a megabyte or two
-
-# In place of the hash of an image that a run had and that could not be read when it was written.
-LOST = "0" * 64
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -269,13 +265,6 @@ def _list(record: dict[str, Any], name: str) -> list[Any]:
     return value
 
 
-def add_warnings(record: dict[str, Any], sentences: list[str]) -> None:
-    """Put sentences behind the warnings in a record's metadata."""
-    metadata = record.get("metadata") or {}
-    before = metadata.get("warnings") or []
-    record["metadata"] = {**metadata, "warnings": [*before, *sentences]}
-
-
 FILE_NAMES = tuple(f"trajectories.jsonl{suffix}" for suffix in ("", ".gz", ".zst"))
 
 Compression = Literal["", "gz", "zst"]
@@ -303,7 +292,7 @@ def write(
             stream = _compressor(raw, compress)
             put = _putting(images, on_lost)
             for trajectory in trajectories:
-                stream.write(encode(trajectory, put) + b"\n")
+                stream.write(trajectory.to_json(put) + b"\n")
             if stream is not raw:
                 stream.close()
         for other in FILE_NAMES:
@@ -358,35 +347,6 @@ def find_file(path: Path) -> Path | None:
     return path if is_lines and path.is_file() else None
 
 
-def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
-    """Encode one line, without its newline. ``put`` stores an image and returns its hash; an image
-    for which it raises ImageUnreadable is replaced by ``LOST``, with a warning."""
-    lost: list[str] = []
-
-    def stored(ref: ImageRef | None, picture: str) -> str | None:
-        try:
-            return put(ref) if ref is not None else None
-        except ImageUnreadable as error:
-            lost.append(f"{picture}: {error}")
-            return ref.sha256 or LOST if ref else None
-
-    screenshot = {"observation": {"screenshot"}}
-    record = trajectory.model_dump(exclude={"goal_images": True, "steps": {"__all__": screenshot}})
-    for step, line in zip(trajectory.steps, record["steps"], strict=True):
-        line["observation"]["screenshot"] = stored(
-            step.observation.screenshot, f"screenshot of step {step.index}"
-        )
-    hashes = (stored(ref, "goal image") for ref in trajectory.goal_images)
-    record["goal_images"] = list(hashes)
-    if lost:
-        add_warnings(record, lost)
-    record = {"format": FORMAT, **record}
-    try:
-        return to_json(record, inf_nan_mode="strings")
-    except PydanticSerializationError:
-        return to_json(without_surrogates(record), inf_nan_mode="strings")
-
-
 def _putting(
     images: Path, on_lost: Callable[[ImageUnreadable], object]
 ) -> Callable[[ImageRef], str]:
@@ -411,16 +371,7 @@ def _putting(
 
 def _put(images: Path, ref: ImageRef) -> str:
     """Store an image once and return its hash."""
-    if ref.problem is not None:
-        raise ImageUnreadable(ref.problem)
-    try:
-        content = ref.data
-        if content is None:
-            content = read_regular(cast(Path, ref.path), MAX_FILE_BYTES)
-    except UnsafeFile as error:
-        raise ImageUnreadable(str(error)) from error
-    except OSError as error:
-        raise ImageUnreadable(f"{ref.path} cannot be read ({error.strerror})") from error
+    content = ref.read()
     name = sha256(content).hexdigest()
     path = images / f"{name}.{EXTENSIONS[media_type(content[:12])]}"
     if not path.exists():

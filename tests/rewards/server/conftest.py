@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 
 ROOT = Path(__file__).parents[3]
@@ -55,8 +54,8 @@ def _answer(status: int, body: bytes, headers: dict[str, str]) -> Answer:
 
 
 @contextmanager
-def serving(folder: Path, *words: str) -> Iterator[Server]:
-    command = [sys.executable, "-m", "trajudge", "serve", "--port", "0"]
+def serving(folder: Path, *words: str, port: int = 0) -> Iterator[Server]:
+    command = [sys.executable, "-m", "trajudge", "serve", "--port", str(port)]
     given = ["--store", str(folder / "store"), "--cache", str(folder / "replies.sqlite"), *words]
     with subprocess.Popen(
         [*command, *given], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -73,5 +72,5 @@ def serving(folder: Path, *words: str) -> Iterator[Server]:
 
 def record_of(trajectory: Trajectory) -> dict[str, Any]:
     """A trajectory as a line of ``trajectories.jsonl``."""
-    record: dict[str, Any] = json.loads(store.encode(trajectory, lambda ref: str(ref.sha256)))
+    record: dict[str, Any] = json.loads(trajectory.to_json(lambda ref: str(ref.sha256)))
     return record

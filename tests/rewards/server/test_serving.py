@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from io import BytesIO
@@ -21,8 +20,7 @@ from PIL import Image
 from tests.commands import serve as main
 from tests.llm_server import LlmServer
 from tests.ports import free_port
-from tests.rewards.calibrated import calibration_file
-from tests.rewards.cases import trajectory
+from tests.rewards.cases import calibration_file, trajectory
 from tests.rewards.server.conftest import ROOT, Server, record_of, serving
 from trajudge.judges.engine.budget import read_payments
 from trajudge.rewards.reward import Reward
@@ -39,7 +37,8 @@ def at_the_model(model: LlmServer, *words: str) -> list[str]:
 @pytest.fixture(scope="module")
 def heuristic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of a judge that asks no model."""
-    with serving(tmp_path_factory.mktemp("rewards"), "--judge", "heuristic") as server:
+    words = ("--judge", "heuristic", "--neutral-value", "0.4")
+    with serving(tmp_path_factory.mktemp("rewards"), *words) as server:
         yield server
 
 
@@ -60,20 +59,8 @@ def test_a_pushed_trajectory_is_asked_for_by_its_id(heuristic: Server) -> None:
     answer = heuristic.ask("/v1/rewards", {"items": [{"id": "../x"}, {"id": "?"}], "deadline": 0.2})
     known, unknown = answer.content["rewards"]
     assert known["value"] is not None
-    assert (unknown["value"], unknown["abstained"]) == (None, "late")
+    assert (unknown["value"], unknown["abstained"]) == (None, "unknown")
     assert "no trajectory was pushed under this id" in unknown["detail"]
-
-
-def test_an_id_that_is_pushed_while_one_waits(heuristic: Server) -> None:
-    def push() -> None:
-        time.sleep(0.3)
-        heuristic.ask("/v1/trajectories", {"id": "soon", "trajectory": record_of(trajectory(2))})
-
-    late = threading.Thread(target=push)
-    late.start()
-    answer = heuristic.ask("/v1/rewards", {"items": [{"id": "soon"}]})
-    late.join()
-    assert answer.content["rewards"][0]["value"] is not None
 
 
 def picture() -> tuple[bytes, str]:
@@ -161,6 +148,40 @@ def test_fields_that_a_trainer_sends_of_its_own_are_no_mistake(
     assert (answer.status, type(value)) == (200, float)
 
 
+def test_an_unknown_id_is_the_neutral_value_of_the_options(heuristic: Server) -> None:
+    """At once: of what was never pushed there is nothing to wait for."""
+    answer = heuristic.ask("/get_reward", {"query": ["x"], "prompts": ["p"], "labels": ["never"]})
+    assert (answer.status, answer.content["rewards"]) == (200, [0.4])
+    assert answer.content["extra_logs"]["abstained"] == [1.0]
+    masked = heuristic.ask("/verify", {"trajectory_id": "never"}).content
+    assert (masked["reward"], masked["mask_sample"]) == (0.4, True)
+    assert masked["failure_reason"] == "unknown: no trajectory was pushed under this id"
+    assert heuristic.ask("/v1/card").content["neutral_value"] == 0.4
+
+
+def test_without_a_neutral_value_no_number_is_given_from_the_start(tmp_path: Path) -> None:
+    """Else the first judge that fails ends the training, hours later."""
+    with serving(tmp_path, "--judge", "heuristic") as server:
+        server.ask("/v1/trajectories", {"id": "e", "trajectory": record_of(trajectory(1))})
+        for path, body in (
+            ("/get_reward", {"query": ["x"], "labels": ["e"]}),
+            ("/rm", {"label": "e"}),
+            ("/verify", {"trajectory_id": "e"}),
+        ):
+            answer = server.ask(path, body)
+            assert answer.status == 501
+            assert answer.content["error"].endswith(
+                ": give  trajudge serve  --neutral-value VALUE or --calibration-file FILE"
+            )
+        (reward,) = server.ask("/v1/rewards", {"items": [{"id": "e"}]}).content["rewards"]
+        assert reward["value"] is not None
+        server.process.terminate()
+        assert server.process.stderr is not None
+        assert (
+            "note: /get_reward, /rm and /verify answer nobody: to" in server.process.stderr.read()
+        )
+
+
 def test_other_bodies_are_refused(heuristic: Server) -> None:
     plain = heuristic.ask("/v1/rewards", b"{}", Content_Type="text/plain")
     assert (plain.status, plain.content["error"]) == (
@@ -185,11 +206,55 @@ def test_a_name_that_leads_here_is_no_way_in(heuristic: Server) -> None:
     assert "rebound.example is not this server's" in answer.content["error"]
 
 
-def test_an_operator_sees_what_was_given(heuristic: Server) -> None:
-    heuristic.ask("/v1/rewards", {"items": [{"trajectory": record_of(trajectory(1))}]})
-    text = heuristic.ask("/metrics").content
-    assert re.search(r'trajudge_rewards_total\{status="ok",abstained="",cached="\w+"\} \d+', text)
-    assert "trajudge_rewards_at_work 0" in text
+_PARSE = """
+import json, sys
+sys.path.append(sys.argv[1])
+from prometheus_client.parser import text_string_to_metric_families
+read = text_string_to_metric_families(sys.stdin.read())
+print(json.dumps([[one.name, one.type, [s[:3] for s in one.samples]] for one in read]))
+"""
+
+
+def test_prometheus_own_parser_reads_what_was_given(packages: Path, tmp_path: Path) -> None:
+    """And finds the metrics that the page lists, each under its kind."""
+    with serving(tmp_path, "--judge", "heuristic", "--neutral-value", "0.4") as server:
+        for number in range(3):
+            server.ask("/v1/rewards", {"items": [{"trajectory": record_of(trajectory(number))}]})
+        server.ask("/rm", {"label": "never"})
+        server.ask("/rm", {"label": 3})
+        answer = server.ask("/metrics")
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    parsed = subprocess.run(
+        [sys.executable, "-c", _PARSE, str(packages)],
+        input=answer.content, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    families = {name: (kind, samples) for name, kind, samples in json.loads(parsed.stdout)}
+    page = (ROOT / "docs/rewards.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`trajudge_[^|]+) \| (\w+) \|", page, flags=re.M)
+    listed = {
+        name.removesuffix("_total"): kind
+        for names, kind in rows
+        for name in re.findall(r"trajudge_\w+", names)
+    }
+    assert {name: kind for name, (kind, _) in families.items()} == listed
+    values = {
+        (name, *sorted(labels.items())): value
+        for _, samples in families.values()
+        for name, labels, value in samples
+    }
+    given = [value for (name, *_), value in values.items() if name == "trajudge_rewards_total"]
+    assert sorted(given) == [1, 3]
+    unknown = [("abstained", "unknown"), ("cached", "false"), ("status", "")]
+    assert values["trajudge_rewards_total", *unknown] == 1
+    assert values[("trajudge_requests_refused_total",)] == 1
+    assert values[("trajudge_rewards_at_work",)] == 0
+    for name, count in (("trajudge_reward_seconds", 4), ("trajudge_reward_value", 3)):
+        buckets = [value for key, value in values.items() if key[0] == f"{name}_bucket"]
+        assert buckets == sorted(buckets)
+        assert (buckets[-1], values[(f"{name}_count",)]) == (count, count)
+
+
+def test_a_card_names_the_judge(heuristic: Server) -> None:
     card = heuristic.ask("/v1/card").content
     assert card["judge"]["judge"] == "heuristic"
     assert card["notes"] == ["no calibration: values are the judge's own scores, not probabilities"]
@@ -309,7 +374,7 @@ def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> Non
         asked = {"query": ["a", "b"], "prompts": ["a", "b"], "labels": ["r0", "r1"]}
         openrlhf = server.ask(f"/get_reward/{TOKEN}", asked).content
         slime = server.ask(f"/rm/{TOKEN}", {"label": "r1"}).content
-        late = server.ask("/rm", {"label": "never"}, **head)
+        unknown = server.ask("/rm", {"label": "never"}, **head)
         refused = [server.ask("/get_reward", asked), server.ask("/get_reward/wrong", asked)]
         client = OpenAI(base_url=f"{server.url}/v1", api_key=TOKEN)
         spoken = client.chat.completions.create(
@@ -321,9 +386,9 @@ def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> Non
     assert openrlhf["extra_logs"]["abstained"] == [0.0, 1.0]
     assert slime["reward"] == pytest.approx(0.3)
     assert slime["abstained"] == 1.0
-    assert late.status == 503
-    assert late.content["error"].startswith("never: late (no trajectory was pushed")
-    assert late.content["error"].endswith("s): ask again"), "a base rate there is"
+    assert unknown.content["reward"] == pytest.approx(0.3)
+    assert (unknown.content["abstained"], unknown.content["probability"]) == (1.0, -1.0)
+    assert unknown.content["seconds"] < 1
     assert {answer.status for answer in refused} == {401}
     reward = Reward.model_validate_json(spoken.choices[0].message.content or "")
     assert (reward.value, reward.abstained) == (None, "failed")
@@ -359,6 +424,10 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
             "--threshold 0.3 of a gate is below --reject-below 0.5: raise the one or lower",
         ),
         (["--judge", "heuristic", "--calibration-file", "none"], "none: cannot be read"),
+        (
+            ["--judge", "heuristic", "--neutral-value", "1.5"],
+            "--neutral-value 1.5: rewards go from 0 to 1: name a value between these",
+        ),
         (
             ["--judge", "heuristic", "--port", "99999"],
             "--port 99999: must be at most 65535",

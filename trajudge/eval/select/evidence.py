@@ -39,8 +39,9 @@ from trajudge.eval.sources import (
     read_table,
     representation_name,
     unfinished_runs,
+    with_judgments,
 )
-from trajudge.eval.store.labels import refuse_conflicts
+from trajudge.eval.store.labels import merged_labels, refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.run_folder import read_labels, read_manifest
 from trajudge.eval.store.table import JudgmentTable
@@ -70,9 +71,11 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     """Read the judgments, and how their judges were configured. Raises UserError if there is
     none, and for a run that is given twice."""
     refuse_repeated(runs)
-    made_with = [{} if run.is_file() else read_manifest(run) for run in runs]
-    manifests: list[dict[str, Any] | None] = [*made_with]
-    sources = [_held_out(run, manifest) for run, manifest in zip(runs, made_with, strict=True)]
+    made_with = {str(run): {} if run.is_file() else read_manifest(run) for run in runs}
+    read = {str(run): _last_judgments(run) for run in runs}
+    kept = with_judgments({name: len(table) for name, table in read.items()})
+    manifests: list[dict[str, Any] | None] = [made_with[name] for name in kept]
+    sources = [_held_out(name, read[name], made_with[name]) for name in kept]
     if published is not None:
         sources.append(read_published_folder(published, with_labels=False))
         manifests.append(None)
@@ -99,18 +102,23 @@ def check_planned(inputs: Inputs, plan: SelectionPlan) -> None:
         )
 
 
-def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
-    """Read the run without what its judge was trained on: nothing can be certified on that. Raises
+def _last_judgments(run: Path) -> JudgmentTable:
+    """Read a run's judgments, and note which come more than once. Raises UserError."""
+    if run.is_file():
+        return read_table(run).judgments
+    judgments, notes = read_last_judgments(run)
+    sys.stderr.write("".join(f"note: {one_line(note)}\n" for note in notes))
+    return judgments
+
+
+def _held_out(run: str, judgments: JudgmentTable, manifest: dict[str, Any]) -> Source:
+    """Leave out what the run's judge was trained on: nothing can be certified on that. Raises
     UserError for a run without a judgment."""
-    judgments, notes = (
-        (read_table(run).judgments, []) if run.is_file() else read_last_judgments(run)
-    )
     if not len(judgments):
         raise UserError(
             f"{run}: no judgment was made yet: judge first, the command that made the folder goes "
-            "on; or leave it out"
+            "on"
         )
-    sys.stderr.write("".join(f"note: {one_line(note)}\n" for note in notes))
     trained = trained_on(manifest, judgments)
     for judge, keys in trained.items():
         sys.stderr.write(
@@ -118,7 +126,7 @@ def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
         )
     cut = unfinished_runs(manifest, len(judgments))
     kept = JudgmentTable.of(without_training(judgments, trained))
-    return Source(str(run), kept, {}, unfinished=cut)
+    return Source(run, kept, {}, unfinished=cut)
 
 
 def _configuration(
@@ -153,7 +161,7 @@ def read_all_labels(
         spec = f"{agentrewardbench.KIND}:{published}" if beside else agentrewardbench.KIND
         named.append((str(published), primary_labels(open_annotations(spec))))
     refuse_conflicts(named, ["success"])
-    return {key: label for _, labels in named for key, label in labels.items()}
+    return merged_labels([labels for _, labels in named])
 
 
 @dataclass(frozen=True, eq=False)

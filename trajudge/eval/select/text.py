@@ -463,8 +463,9 @@ def _missing(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]:
         )
     elif finding.p_value <= rate.level and plan.scope == "overall":
         yield (
-            "It was not tested, for a stricter threshold of the same judge failed first: name "
-            "fewer thresholds in another plan, on other labels."
+            "Its labels would suffice, but a judge's thresholds are tested from the strictest on, "
+            "and one before it failed, which ends the test of that judge: freeze a plan with fewer "
+            "thresholds and decide it on other labels."
         )
     else:
         yield (

@@ -397,26 +397,70 @@ def refuse_conflicts(
 ) -> None:
     """Raise UserError where two of them, each by the name of its run, answer one of the questions
     differently for a trajectory: what is scored would depend on the order in which the runs are
-    given."""
+    given. Labels none of which answers a question contradict no others' answers."""
     named = [(name, LabelColumns.of(some)) for name, some in labels if len(some)]
     if len(named) < 2:
         return
     keys = joined([each.keys for _, each in named])
     verdicts = np.concatenate([each.verdicts for _, each in named], axis=1)
+    runs = np.repeat(np.arange(len(named)), [len(each.keys) for _, each in named])
     known, place = distinct(keys)
-    first = np.empty(len(known), dtype=np.int64)
-    first[place[::-1]] = np.arange(len(keys))[::-1]
-    asked = [VERDICTS.index(name) for name in questions]
-    differs = verdicts[asked] != verdicts[:, first[place]][asked]
+    first = np.zeros((len(questions), len(keys)), dtype=np.int64)  # the row of the first answer
+    differs = np.zeros((len(questions), len(keys)), dtype=bool)
+    for number, name in enumerate(questions):
+        codes = verdicts[VERDICTS.index(name)]
+        rows = np.flatnonzero(np.array([name in _answered(each) for _, each in named])[runs])
+        first_of = np.empty(len(known), dtype=np.int64)
+        first_of[place[rows[::-1]]] = rows[::-1]
+        first[number, rows] = first_of[place[rows]]
+        differs[number, rows] = codes[rows] != codes[first[number, rows]]
     other = np.flatnonzero(differs.any(axis=0))
     if not len(other):
         return
-    runs = np.repeat(np.arange(len(named)), [len(each.keys) for _, each in named])
-    one, two = (named[runs[row]][0] for row in (first[place[other[0]]], other[0]))
+    row = int(other[0])
+    one, two = (named[runs[at]][0] for at in (first[differs[:, row].argmax(), row], row))
     differing = count_of(len(np.unique(place[other])), "trajectory")
-    which = [name for name, row in zip(questions, differs, strict=True) if row.any()]
-    answers = " and ".join(name.replace("_", " ") for name in which)
+    which = [name for name, found in zip(questions, differs, strict=True) if found.any()]
     raise UserError(
-        f"{one} and {two}: their labels of {keys.key(int(other[0]))} differ (in all the runs those "
-        f"of {differing}, in {answers}): name the labels that count with --annotations FILE"
+        f"{one} and {two}: their labels of {keys.key(row)} differ (in all the runs those of "
+        f"{differing}, in {_words(which)}): name the labels that count with --annotations FILE"
     )
+
+
+def unanswered_notes(labels: Iterable[tuple[str, Labels]]) -> Iterator[str]:
+    """Yield a sentence for each run, by its name, whose labels do not answer a question that
+    another run's answer."""
+    named = [(name, _answered(LabelColumns.of(some))) for name, some in labels if len(some)]
+    asked = [name for name in VERDICTS if any(name in answers for _, answers in named)]
+    for name, answers in named:
+        if lacking := [question for question in asked if question not in answers]:
+            yield (
+                f"{name}: its labels lack {_words(lacking)}, which the labels of the other runs "
+                "answer where they have the trajectory"
+            )
+
+
+def merged_labels(parts: Sequence[Labels]) -> Labels:
+    """Bring labels together, of several of a trajectory the last; a question that none of its part
+    answers is answered by those before. Those of a single part are kept as they are, in columns."""
+    if len(parts) == 1:
+        return parts[0]
+    merged: dict[TrajectoryKey, Label] = {}
+    for labels in parts:
+        lacking = [name for name in VERDICTS if name not in _answered(LabelColumns.of(labels))]
+        for key, label in labels.items():
+            before = merged.get(key)
+            known = {name: getattr(before, name, None) for name in lacking}
+            is_more = any(value is not None for value in known.values())
+            merged[key] = label.model_copy(update=known) if is_more else label
+    return merged
+
+
+def _answered(labels: LabelColumns) -> set[str]:
+    """Return the questions that at least one label answers."""
+    known = (labels.verdicts != UNKNOWN).any(axis=1)
+    return {name for name, is_known in zip(VERDICTS, known, strict=True) if is_known}
+
+
+def _words(questions: Iterable[str]) -> str:
+    return " and ".join(name.replace("_", " ") for name in questions)

@@ -16,6 +16,7 @@ from trajudge.util.errors import UserError
 from trajudge.util.masking import remember_url
 
 __all__ = [
+    "AbandonsCalls",
     "Adapter",
     "AdapterResponse",
     "MarksPrompts",
@@ -86,6 +87,16 @@ class MarksPrompts(Protocol):
     told whether whole prompts repeat, for to mark what is asked once costs more than it saves."""
 
     prompts_repeat: bool
+
+
+@runtime_checkable
+class AbandonsCalls(Protocol):
+    """An adapter whose calls cost nothing and may take minutes: a run that is stopped does not wait
+    for those under way."""
+
+    def abandon(self, error: Exception) -> None:
+        """End the calls under way: they raise ``error``."""
+        ...
 
 
 @runtime_checkable

@@ -1,4 +1,5 @@
-"""A model in this process: llama.cpp's own server, from the package xllamacpp, on a GGUF file.
+"""A model on this machine: llama.cpp's own server, from the package xllamacpp, on a GGUF file, in a
+process that ends with this one.
 
 ``--model local:FILE.gguf``, or ``--model local`` for a small instruct model that is fetched once.
 It shows the way; a model that fits a laptop is no judge to rely on.
@@ -6,15 +7,23 @@ It shows the way; a model that fits a laptop is no judge to rely on.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import subprocess
+import sys
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+import orjson
+
+from trajudge.judges.adapters.base import AdapterResponse
 from trajudge.judges.adapters.openai import HttpAdapter
+from trajudge.judges.model import Request
 from trajudge.judges.models import Price
 from trajudge.util.errors import MissingExtra, UserError
 from trajudge.util.files import UnsafeFile, open_regular
@@ -29,7 +38,7 @@ _SAMPLE = 2**20  # bytes at either end of a file, by which it is told from anoth
 
 
 def is_local(model: str) -> bool:
-    """Return True if ``--model`` names a model in this process."""
+    """Return True if ``--model`` names a model that is run here."""
     return model == "local" or model.startswith(PREFIX)
 
 
@@ -60,7 +69,7 @@ def _fetched() -> Path:
 
 
 class LocalAdapter(HttpAdapter):
-    """OpenAI's protocol, spoken to a server of this process; the endpoint is the model's file."""
+    """OpenAI's protocol, spoken to a server of our own; the endpoint is the model's file."""
 
     name = "local"
 
@@ -71,6 +80,28 @@ class LocalAdapter(HttpAdapter):
         url, self._server_key = _serve(path)
         super().__init__(model, **{**options, "base_url": url})
         self.endpoint = f"local#{_identity(path)}"
+        self._under_way: set[asyncio.Task[AdapterResponse]] = set()
+        self._abandoned: Exception | None = None
+
+    async def send(self, request: Request) -> AdapterResponse:
+        """Make one attempt, which ``abandon`` ends. Raises CallFailed."""
+        call = asyncio.create_task(super().send(request))
+        self._under_way.add(call)
+        try:
+            return await call
+        except asyncio.CancelledError:
+            if self._abandoned is None:
+                raise
+            raise self._abandoned from None
+        finally:
+            self._under_way.discard(call)
+
+    def abandon(self, error: Exception) -> None:
+        """End the calls under way: they raise ``error``. One may take minutes, and costs nothing to
+        repeat."""
+        self._abandoned = error
+        for call in self._under_way:
+            call.cancel()
 
     def _authenticate(self, model: str, *, own_service: bool, dry_run: bool) -> None:
         self._key = self._server_key  # of nobody else on this machine
@@ -95,7 +126,8 @@ def _identity(path: Path) -> str:
 
 @cache
 def _serve(path: Path) -> tuple[str, str]:
-    """Start llama.cpp's server for a file and return its URL and key; it ends with this process."""
+    """Start llama.cpp's server for a file and return its URL and key. Raises UserError for a file
+    that is no model, and MissingExtra."""
     try:
         with open_regular(path) as file:
             magic = file.read(4)
@@ -107,12 +139,42 @@ def _serve(path: Path) -> tuple[str, str]:
         ) from error
     if magic != b"GGUF":
         raise UserError(f"--model local:{path}: is no GGUF file: name one, as llama.cpp reads them")
-    try:
-        import xllamacpp  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError:
-        raise MissingExtra("xllamacpp", "local", "--model local") from None
+    if find_spec("xllamacpp") is None:
+        raise MissingExtra("xllamacpp", "local", "--model local")
+    child = subprocess.Popen(  # noqa: S603 - words of ours
+        [sys.executable, "-m", __name__, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is this process's business
+    )
+    _running.append(child)
+    line = child.stdout.readline() if child.stdout else b""
+    answer: dict[str, str] = orjson.loads(line) if line else {"fault": "its process ended"}
+    if fault := answer.get("fault"):
+        raise UserError(
+            f"--model local:{path}: llama.cpp cannot load it ({_first_fault(fault)}): name "
+            "another file"
+        )
+    return answer["url"], answer["key"]
+
+
+def _first_fault(log: str) -> str:
+    """Return the first error in llama.cpp's log."""
+    faults = re.findall(r"^[\d.]+ E \S+\s*(.+)$", log, flags=re.MULTILINE)
+    return str(faults[0]) if faults else " ".join(log.split())[:100]
+
+
+_running: list[object] = []  # servers; each ends with its standard input, thus with this process
+
+
+def main() -> None:
+    """Serve the model of ``sys.argv[1]`` until standard input ends; write URL and key, or the
+    fault, as a line of JSON. Threads of llama.cpp are not waited for: a batch takes minutes."""
+    import xllamacpp  # noqa: PLC0415 - an extra
+
     wanted = xllamacpp.CommonParams()
-    wanted.model.path = str(path)
+    wanted.model.path = sys.argv[1]
     wanted.hostnames, wanted.port = ["127.0.0.1"], 0
     wanted.n_parallel, wanted.n_ctx = SLOTS, SLOTS * SLOT_TOKENS
     key = token_hex(16)
@@ -123,19 +185,15 @@ def _serve(path: Path) -> tuple[str, str]:
         params.n_threads, params.poll = cores, 0  # threads that wait leave the cores to others
     try:
         server = xllamacpp.Server(wanted)
+        answer = {"url": f"{server.listening_address}/v1", "key": key}
     except RuntimeError as error:
-        raise UserError(
-            f"--model local:{path}: llama.cpp cannot load it ({_first_fault(str(error))}): name "
-            "another file"
-        ) from error
-    _running.append(server)
-    return f"{server.listening_address}/v1", key
+        answer = {"fault": str(error)}
+    sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+    sys.stdout.buffer.flush()
+    if "url" in answer:
+        sys.stdin.buffer.read()
+    os._exit(0)
 
 
-def _first_fault(log: str) -> str:
-    """Return the first error in llama.cpp's log."""
-    faults = re.findall(r"^[\d.]+ E \S+\s*(.+)$", log, flags=re.MULTILINE)
-    return str(faults[0]) if faults else " ".join(log.split())[:100]
-
-
-_running: list[object] = []  # a server ends when nothing holds it
+if __name__ == "__main__":
+    main()

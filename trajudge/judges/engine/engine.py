@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.base import AbandonsCalls, Adapter
 from trajudge.judges.adapters.errors import (
     Blocked,
     CallFailed,
@@ -179,10 +179,13 @@ class Engine:
         return self._noted(request, answer if is_first else answer._replace(cached=True))
 
     def stop(self, error: Exception) -> None:
-        """Send nothing any more: waiting calls get ``error``, calls in flight are finished."""
+        """Send nothing any more: waiting calls get ``error``, calls in flight are finished unless
+        the adapter abandons them."""
         log.info("stopped: %s", error)
         self._stopped = error
         self.limiter.stop(error)
+        if isinstance(self.adapter, AbandonsCalls):
+            self.adapter.abandon(error)
 
     async def drain(self) -> None:
         """Cancel the calls under way and wait for their end."""
