@@ -32,7 +32,7 @@ CHANGES = "changed_places"
 Untrusted = Literal["neutralised", "as-recorded"]
 
 
-class Origin(NamedTuple):
+class PromptOrigin(NamedTuple):
     """Where a source's prompts stand: in an installed ``package``, whose folder is ``module``, or
     in a checkout of ``repository``, which is named with its path."""
 
@@ -41,12 +41,12 @@ class Origin(NamedTuple):
     repository: str = ""
 
 
-ORIGINS: Mapping[str, Origin] = {
-    "agentrewardbench": Origin("agent-reward-bench", "agent_reward_bench"),
-    "browser-use": Origin("browser-use", "browser_use"),
-    "online-mind2web": Origin(repository="OSU-NLP-Group/Online-Mind2Web"),
-    "webvoyager": Origin(repository="MinorJerry/WebVoyager"),
-    "insta": Origin(repository="data-for-agents/insta"),
+ORIGINS: Mapping[str, PromptOrigin] = {
+    "agentrewardbench": PromptOrigin("agent-reward-bench", "agent_reward_bench"),
+    "browser-use": PromptOrigin("browser-use", "browser_use"),
+    "online-mind2web": PromptOrigin(repository="OSU-NLP-Group/Online-Mind2Web"),
+    "webvoyager": PromptOrigin(repository="MinorJerry/WebVoyager"),
+    "insta": PromptOrigin(repository="data-for-agents/insta"),
 }
 
 
@@ -283,8 +283,8 @@ def read_texts(
         file = folder / excerpt.file
         if file not in modules:
             modules[file] = _parsed(file, source)
-        text = _excerpted(modules[file], excerpt)
-        template = None if text is None else _template(text, excerpt)
+        excerpted = _excerpted(modules[file], excerpt)
+        template = None if excerpted is None else _template(excerpted, excerpt)
         if template is None:
             what = f"{excerpt.variable} of {excerpt.function}".removesuffix(" of ")
             raise UserError(
@@ -335,8 +335,8 @@ def _template(text: str, excerpt: Excerpt) -> Template | None:
         return (text,)
     if excerpt.angled:
         text = text.replace("{", "{{").replace("}", "}}")
-        for name in excerpt.slots:
-            text = text.replace(f"<{name}>", f"{{{name}}}")
+        for slot in excerpt.slots:
+            text = text.replace(f"<{slot}>", f"{{{slot}}}")
     parts: list[str | Slot] = []
     try:
         for number, (words, name, _, _) in enumerate(Formatter().parse(text)):

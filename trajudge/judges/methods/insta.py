@@ -111,8 +111,8 @@ class _SourceForm:
                 written.append(self._heading("page", heading, step.page))
             if step.action is not None:
                 heading = "Next" if is_last else "Previous"
-                said = "\n\n".join(filter(None, (step.reasoning, step.action)))
-                written.append(self._heading("action", heading, said))
+                output = "\n\n".join(filter(None, (step.reasoning, step.action)))
+                written.append(self._heading("action", heading, output))
         summary = "\n\n".join(written)
         return self.texts.fill("user", instruction=self.texts.shown(goal), summary=summary)
 
@@ -208,8 +208,8 @@ def acting_steps(trajectory: Trajectory, observations: int, actions: int) -> lis
     for after, (number, step) in reversed([*enumerate(reversed(acted))]):
         if after < max(observations, actions):
             page = step.observation.axtree_pruned or step.observation.axtree
-            said = (step.reasoning, step.action) if after < actions else (None, None)
-            shown.append(InstaStep(number, page if after < observations else None, *said))
+            spoken = (step.reasoning, step.action) if after < actions else (None, None)
+            shown.append(InstaStep(number, page if after < observations else None, *spoken))
     if not any(step.page for step in shown):
         raise MissingObservation(f"{trajectory.key}: no step with an action has a tree")
     return shown

@@ -299,12 +299,12 @@ class WebJudge:
     ) -> Verdict:
         """Ask for the verdict; ``best`` are the notes to show, the best first."""
         options, form = self._options, self._form
-        asked: list[tuple[TruncatedView, Sequence[Note]]] = []
+        prompts: list[tuple[TruncatedView, Sequence[Note]]] = []
 
         def messages(
             view: TruncatedView, notes: Sequence[Note], shown: Sequence[Picture]
         ) -> list[Message]:
-            asked.append((view, notes))
+            prompts.append((view, notes))
             return form.verdict(view, points, notes, shown, pictures)
 
         reply = await ask_about_pictures(
@@ -323,7 +323,7 @@ class WebJudge:
         verdict = parse_reply(reply, partial(parse_status, form=options.form))
         if isinstance(form, _OwnForm):
             return verdict
-        view, notes = asked[-1]
+        view, notes = prompts[-1]
         thoughts = (text for step in view.steps for text in (step.action, step.reasoning))
         written = [view.goal, points, *thoughts, *(note.text for note in notes)]
         scores = {CHANGES: float(form.texts.changes(written))}
