@@ -1,12 +1,14 @@
 """List the benchmarks with their last figures, or run one: ``python -m benchmarks [NAME ...]``.
 
 ``python -m benchmarks NAME [OPTION ...]`` runs ``benchmarks.NAME`` and keeps what it prints in
-``benchmarks/figures/NAME.txt``, with the command, the date and the commit in front.
+``benchmarks/figures/NAME.txt``, with the command, the date, the commit and the load of the machine
+(processes that wanted to run in the last minute, and its cores) in front.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -56,7 +58,8 @@ def run(name: str, options: list[str]) -> int:
     if process.returncode == 0:
         FIGURES.mkdir(exist_ok=True)
         asked = " ".join(["python -m benchmarks", name, *options])
-        head = f"{asked}  ({datetime.now(UTC):%Y-%m-%d}, {_commit()})\n"
+        load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+        head = f"{asked}  ({datetime.now(UTC):%Y-%m-%d}, {_commit()}, {load})\n"
         (FIGURES / f"{name}.txt").write_text(head + "".join(lines))
     return process.returncode
 

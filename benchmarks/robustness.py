@@ -7,20 +7,36 @@ these in eleven more designs too: few tasks, many attacks, attacks that resemble
 that is hardly fooled, runs that agree more or less, few successes, large data. Then it times the
 measurement of 100,000 verdicts on variants and the expansion of 40 perturbations. Exit
 code 1 if an interval covers less than 93 %.
+
+``--contrast MODEL`` asks a model instead, for the contrast cases of the Universal Verifier: one for
+each of its source's 113 rules, two traces that differ only in what the rule decides. The other
+stages are scripted, so that a trace takes a call or two. It prints how many pairs are decided right
+by stage; a coin gets a quarter, a model that never looks none.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 from numpy.random import Generator
 
+from tests.judges.methods.universal_verifier.contrast import (
+    OPTIONS,
+    ORDER,
+    Contrast,
+    contrasts,
+    decided_right,
+)
 from tests.worlds.robustness import DESIGN, OTHERS, coverage, outcomes, simulated, worst_cases
+from trajudge.judges.calls.handle import ModelHandle, single_model
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.judges.methods.universal_verifier.model import UniversalVerifierOptions
 from trajudge.robustness.apply import apply, problems
 from trajudge.robustness.catalogue import chosen, core_suite
 from trajudge.robustness.model import NotApplicable
@@ -83,13 +99,79 @@ def expanding(runs: int) -> tuple[int, float, float]:
     return len(took), perf_counter() - began, 1000 * median(took)
 
 
+async def contrasting(
+    handle: ModelHandle, cases: Sequence[Contrast], reply_tokens: int
+) -> list[tuple[bool | None, ...]]:
+    """Ask a model for both traces of every case; return whether it was right, None without a
+    usable reply."""
+    options = UniversalVerifierOptions.model_validate(
+        {
+            **OPTIONS,
+            "max_prompt_tokens": handle.max_prompt_tokens,
+            "images": handle.images,
+            "reply_tokens": reply_tokens,
+        }
+    )
+    engines, gate = handle.open_engines(0), asyncio.Semaphore(handle.calls.concurrency)
+
+    async def both(case: Contrast) -> tuple[bool | None, ...]:
+        found = []
+        for name, trace in (("a", case.a), ("b", case.b)):
+            async with gate:
+                asked = handle.ask(engines, 0, refresh=())
+                right, reply = await decided_right(case, trace, asked, options)
+            found.append(right)
+            said = "no reply" if right is None else "right" if right else "wrong"
+            print(
+                f"{case.stage} {case.rule} {name}: {said}: {' '.join(reply.split())[:120]}",
+                flush=True,
+            )
+        return tuple(found)
+
+    try:
+        return await asyncio.gather(*map(both, cases))
+    finally:
+        await engines.close()
+
+
+def contrast(chosen_options: argparse.Namespace) -> int:
+    """Print the pairs that a model decides right, by stage."""
+    calls = CallConfig(
+        base_url=chosen_options.base_url,
+        concurrency=chosen_options.concurrency,
+        max_tokens=chosen_options.reply_tokens,
+    )
+    handle = single_model(chosen_options.contrast, calls)
+    stages = chosen_options.stage or ORDER
+    cases = [case for case in contrasts() if case.stage in stages]
+    began = perf_counter()
+    found = asyncio.run(contrasting(handle, cases, chosen_options.reply_tokens))
+    print(f"\n{'stage':<16} {'pairs':>5} {'right':>5} {'traces':>6} {'right':>5} {'no reply':>8}")
+    for name in (*stages, "all"):
+        some = [f for case, f in zip(cases, found, strict=True) if name in (case.stage, "all")]
+        single = [one for both in some for one in both]
+        print(
+            f"{name:<16} {len(some):>5} {sum(all(both) for both in some):>5} {len(single):>6} "
+            f"{single.count(True):>5} {single.count(None):>8}"
+        )
+    print(f"{handle.model}, {perf_counter() - began:.0f} s")
+    return 0
+
+
 def main() -> int:
     """Simulate, time, print."""
     options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--contrast", metavar="MODEL", help="ask this model for contrast cases")
+    options.add_argument("--stage", nargs="+", choices=ORDER, help="their stages (default: all)")
+    options.add_argument("--base-url", help="of a server that speaks OpenAI's protocol")
+    options.add_argument("--concurrency", type=int, default=8, help="traces at once")
+    options.add_argument("--reply-tokens", type=int, default=1024)
     options.add_argument("--simulations", type=int, default=2000)
     options.add_argument("--runs", type=int, default=1000, help="runs that are expanded")
     options.add_argument("--seed", type=int, default=0)
     chosen_options = options.parse_args()
+    if chosen_options.contrast:
+        return contrast(chosen_options)
     simulations, rng = chosen_options.simulations, np.random.default_rng(chosen_options.seed)
     found = coverage(simulations, lambda: outcomes(rng))
     print(f"{simulations} simulations, {DESIGN.tasks} tasks of {DESIGN.runs} runs")

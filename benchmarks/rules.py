@@ -9,7 +9,11 @@ environment with the package, which is made if none is named.
 
 ``--cases N`` compares verdicts instead: pairs of values, runs that have nothing to do with their
 task, and honest runs with one to three changes, all drawn from the seed, are judged by both. What
-differs is reduced and printed; the exit code is 1 if anything does.
+differs is printed; the exit code is 1 if anything does.
+
+``--tests CHECKOUT`` runs the package's own tests of its evaluation, also those that its authors
+skip, from a checkout of its release: once with its evaluator and once with the release mode in its
+place. The exit code is 1 if a test ends differently.
 """
 
 from __future__ import annotations
@@ -28,10 +32,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.rules.against_package.comparing import SHARES, Comparison, Tally
-from tests.rules.against_package.environment import PACKAGE, PYTHON
-from tests.rules.against_package.peer import PackageProcess
+from tests.rules.against_package.peer import PACKAGE, PYTHON, PackageProcess
+from trajudge.util.errors import UserError
 from trajudge.util.machine import NoEnvironment
 
+ROOT = Path(__file__).parents[1]
+PLUGIN = ROOT / "tests/rules/against_package/own_tests.py"
+PLUGIN_OPTIONS = "TRAJUDGE_PACKAGE_TESTS"  # own_tests.OPTIONS: it is imported by pytest alone
+PYTEST = ("-p", "no:cacheprovider", "-p", "no:xdist", "tests/api")
 REPEATS = 5
 ROUNDS = 4  # in which ours and the package take turns
 WORKS = ("synthetic", "parsed", "disk")
@@ -282,6 +290,43 @@ def compare(python: Path, cases: int, seed: int, shown: int) -> int:
     return sum(tally.differing.values())
 
 
+def own_tests(python: Path, checkout: Path, shown: int) -> int:
+    """Run the package's tests with both evaluators, and return how many end differently."""
+    script = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    found = subprocess.run([python, "-c", script], check=True, capture_output=True, text=True)
+    site = found.stdout.strip()
+    results = {}
+    for name, ours in (("package", False), ("1.2.3 mode", True)):
+        with TemporaryDirectory() as folder:
+            out = Path(folder) / "outcomes.json"
+            options = json.dumps({"site": site, "ours": ours, "out": str(out)})
+            paths = map(str, (PLUGIN.parent, ROOT))
+            variables = {PLUGIN_OPTIONS: options, "PYTHONPATH": os.pathsep.join(paths)}
+            before = _cpu()
+            ended = subprocess.run(  # noqa: PLW1510 - a test may fail
+                [sys.executable, "-m", "pytest", "-q", "-p", PLUGIN.stem, *PYTEST],
+                cwd=checkout,
+                env=os.environ | variables,
+                capture_output=True,
+                text=True,
+            )
+            if not out.exists():
+                raise UserError(f"--tests {checkout}: {ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+            results[name] = json.loads(out.read_text())
+        outcomes = results[name]["outcomes"]
+        passed = list(outcomes.values()).count("passed")
+        print(
+            f"{name}: {passed:,} of {len(outcomes):,} tests pass, {results[name]['runs']:,} runs "
+            f"judged, {_cpu() - before:.1f} s of processor time"
+        )
+    theirs, mine = (result["outcomes"] for result in results.values())
+    differing = sorted(one for one in theirs | mine if theirs.get(one) != mine.get(one))
+    print(f"{len(differing):,} tests end differently")
+    for test in differing[:shown]:
+        print(f"{test}: package {theirs.get(test)}, 1.2.3 mode {mine.get(test)}")
+    return len(differing)
+
+
 def print_tally(tally: Tally, seconds: float, seed: int) -> None:
     print(f"{'class (seed ' + str(seed) + ')':24}{'cases':>9}{'differing':>11}  package's verdicts")
     for label in SHARES:
@@ -310,11 +355,14 @@ def main() -> int:
     made.add_argument("--runs", type=int, default=400, help="runs for the worker measurement")
     made.add_argument("--cases", type=int, metavar="N", help="compare the verdicts on N cases")
     made.add_argument("--seed", type=int, default=0, help="of the cases")
-    made.add_argument("--show", type=int, default=20, help="cases to reduce and print")
+    made.add_argument("--show", type=int, default=20, help="differences to print")
+    made.add_argument("--tests", type=Path, metavar="CHECKOUT", help="run the package's own tests")
     options = made.parse_args()
     try:
         python = PACKAGE.python(options.package)
-    except NoEnvironment as error:
+        if options.tests:
+            return int(own_tests(python, options.tests.resolve(), options.show) > 0)
+    except (NoEnvironment, UserError) as error:
         print(error, file=sys.stderr)
         return 2
     if options.cases:

@@ -137,10 +137,10 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture(params=[100, 80])
+@pytest.fixture
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The columns of the terminal."""
-    columns: int = request.param
+    """The columns of the terminal: few, since what fits them fits more (``test_every_screen``)."""
+    columns: int = getattr(request, "param", 80)
     monkeypatch.setenv("COLUMNS", str(columns))
     return columns
 

@@ -65,7 +65,7 @@ VAGUE = frozenset(
     {"asked", "data", "found", "given", "got", "said", "thing", "things", "told", "what"}
 )
 NAMED = (
-    *("annotations", "environments", "eval/accept", "eval/analysis"),
+    *("annotations", "environments", "eval/accept", "eval/analysis", "proxy", "robustness"),
     "eval/labelling",
     *("eval/reporting", "eval/scoring", "eval/select", "judges/methods", "prompts", "stats"),
     "trajectories",

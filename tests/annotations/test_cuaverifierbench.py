@@ -119,10 +119,10 @@ def test_every_column_of_verdicts_is_a_judge(tmp_path: Path) -> None:
         "om2w-gpt@published": False,
     }
     verifier = first["universal-verifier@published"]
-    assert (verifier.scores, verifier.process) == ({"process": 0.8}, True)
+    assert (verifier.scores, verifier.process) == ({"process_score": 0.8}, True)
     assert first["om2w-gpt@published"].reasoning == "The box was empty."
     third = verdicts_of(verdicts, "Tea--3")["universal-verifier@published"]
-    assert (third.success, third.process, third.scores) == (False, False, {"process": 0.4})
+    assert (third.success, third.process, third.scores) == (False, False, {"process_score": 0.4})
 
 
 def test_the_verifiers_own_file_under_another_judges_column(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_verifiers_own_file_under_another_judges_column(tmp_path: Path) -> N
     verifier = found["universal-verifier@published"]
     assert verifier.reasoning == "It is green."
     assert verifier.record is not None
-    assert verifier.scores == {"process": 0.8}
+    assert verifier.scores == {"process_score": 0.8}
 
 
 def test_no_verdict_is_not_a_verdict(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_the_constructed_rows_have_verdicts_and_no_label(real_data: Path) -> Non
     folder = real_data / "cuaverifierbench"
     verdicts = open_verdicts(str(folder))
     assert [(one.judge_id, one.success, one.scores) for one in verdicts] == [
-        ("universal-verifier@published", True, {"process": 1.0})
+        ("universal-verifier@published", True, {"process_score": 1.0})
     ] * 2
     assert open_annotations(f"cuaverifierbench:{folder}") == []
 

@@ -27,7 +27,7 @@ def test_each_kind_of_score_is_a_judge(tmp_path: Path) -> None:
         ("c", "universal-verifier@published", "unparsable", None, True),
     ]
     first = verdicts[2]
-    assert (first.scores, first.side_effect) == ({"process": 0.9}, False)
+    assert (first.scores, first.side_effect) == ({"process_score": 0.9}, False)
     assert first.reasoning == "It is green."
     assert verdicts[4].detail == "the score is 7, where 0 or 1 is a verdict"
 
@@ -59,6 +59,6 @@ def test_the_real_example(real_data: Path) -> None:
     content = json.loads((folder / "scores" / "mmrubric_0.8-5-3.json").read_text())
     told = json.loads(content["gpt_response_text"])
     assert (verdict.success, verdict.process, verdict.side_effect) == (True, True, False)
-    assert verdict.scores == {"process": 10 / 10}
+    assert verdict.scores == {"process_score": 10 / 10}
     assert verdict.reasoning == told["rubric_outcome_verification"]["reasoning"]
     assert verdict.record == told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -158,6 +159,22 @@ def test_the_informed_stage_stands_beside_the_blind_label(tmp_path: Path) -> Non
     assert (blind.success, blind.blind, blind.seen) == (True, True, ())
     assert (informed.success, informed.blind) == (False, False)
     assert informed.seen == ("aer", "rule-based")
+
+
+@pytest.mark.parametrize(("second", "kept"), [(None, True), ("yes", True), ("no", False)])
+def test_the_second_stage_records_whether_the_answers_were_kept(
+    second: str | None, kept: bool, tmp_path: Path
+) -> None:
+    store = queue(tmp_path, [item(0)], informed=True)
+    (a,) = names(store, "a")
+    store.claim_next(a)
+    store.submit(a, 1, answers("yes"), 0, "blind")
+    store.show_verdicts(a, 1, ("aer",))
+    store.revise(a, 1, None if second is None else answers(second), "revised")
+    with sqlite3.connect(store.folder / "labels.sqlite") as connection:
+        revised = "SELECT payload FROM event WHERE kind = 'revised'"
+        ((payload,),) = connection.execute(revised).fetchall()
+    assert json.loads(payload)["kept"] is kept
 
 
 def test_nobody_adjudicates_their_own_item(tmp_path: Path) -> None:

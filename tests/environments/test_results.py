@@ -327,3 +327,13 @@ def test_a_case_that_comes_twice_in_a_file_is_refused(tmp_path: Path) -> None:
     write_cases(cases, [case("price", 0), case("buy", 0), case("price", 0)])
     with pytest.raises(UserError, match=f"{cases}, line 3: the case .* is on line 1 already"):
         read_cases(cases)
+
+
+def test_a_goal_may_hold_what_unicode_calls_the_end_of_a_line(tmp_path: Path) -> None:
+    cases = tmp_path / "cases.jsonl"
+    written = [
+        case("price", 0).model_copy(update={"goal": "a\u2028b\u2029c\x85d"}),
+        case("buy", 0),
+    ]
+    write_cases(cases, written)
+    assert read_cases(cases) == written

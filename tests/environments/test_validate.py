@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from trajudge.environments.chromium import AgentObservation
 from trajudge.environments.chromium.axtree import Element
 from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.model.plan import enter, press
+from trajudge.environments.recording import validation
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.recording.validation import CHECKS, Check, validate
 from trajudge.environments.recording.validation_run import CHECKED, validate_cases
@@ -46,6 +49,30 @@ def test_a_reject_comes_with_its_step_tree_and_screenshot(recorder: Recorder) ->
     assert broken.reason == "too long"
     assert broken.screenshot.startswith(b"\x89PNG")
     assert "RootWebArea" in broken.axtree
+
+
+@pytest.mark.parametrize(
+    ("shortest", "steps", "reason"),
+    [(4, 15, None), (4, 16, "too long"), (30, 50, None), (30, 51, "too long")],
+)
+def test_an_oracle_takes_three_times_what_was_planned_at_most(
+    shortest: int, steps: int, reason: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And three actions more, and never more than fifty in all; the last message is no action."""
+    page = SimpleNamespace(page_error="", axtree="", screenshot=None)
+    taken = [SimpleNamespace(observation=page, index=at) for at in range(steps + 1)]
+    labels = SimpleNamespace(success=True, side_effect=False)
+    run = SimpleNamespace(
+        finding=SimpleNamespace(labels=labels),
+        trajectory=SimpleNamespace(steps=taken),
+        facts={"faults": []},
+    )
+    monkeypatch.setattr(validation, "Scripted", lambda *_: SimpleNamespace(stuck=""))
+    monkeypatch.setattr(validation, "play", lambda *words, **_: [words[-1](None), run][1])
+    planned = job(sound("unwish").model_copy(update={"shortest": shortest}), ORACLE)
+    recorder: Any = SimpleNamespace(server=None, browser=None, seed=0)
+    found = validate(recorder, planned)
+    assert (found and found.reason) == reason
 
 
 @pytest.mark.browser

@@ -70,14 +70,14 @@ def test_a_change_that_is_missing_from_the_facts_is_noticed(recorded: Path) -> N
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"key": "x"}, "damaged facts: key is 'x'"),
-        ({"config": {}}, "damaged facts: config.app is missing"),
-        ({"config": None}, "damaged facts: config is None"),
-        ({"code_key": "xyz"}, "damaged facts: code_key is 'xyz'"),
-        ({"changes": "x"}, "damaged facts: changes is 'x'"),
-        ({"changes": [{"kind": "added"}]}, "damaged facts: changes.0.table is missing"),
-        ({"repeated": None}, "damaged facts: repeated is None"),
-        ({"shortest": -1}, "damaged facts: shortest is -1"),
+        ({"key": "x"}, "key is 'x'"),
+        ({"config": {}}, "config.app is missing"),
+        ({"config": None}, "config is None"),
+        ({"code_key": "xyz"}, "code_key is 'xyz'"),
+        ({"changes": "x"}, "changes is 'x'"),
+        ({"changes": [{"kind": "added"}]}, "changes.0.table is missing"),
+        ({"repeated": None}, "repeated is None"),
+        ({"shortest": -1}, "shortest is -1"),
     ],
 )
 @pytest.mark.parametrize("command", ["verify", "rules"])
@@ -128,11 +128,23 @@ def test_facts_that_come_twice_or_are_no_json_are_named(recorded: Path) -> None:
     with pytest.raises(UserError, match=r"line 131: the facts of .* come twice: keep one line"):
         list(rechecked(recorded))
     file.write_text(whole[:-20])
-    with pytest.raises(UserError, match=r"line 130: is no JSON .*: restore the file"):
+    with pytest.raises(UserError, match=r"line 130: the line is not JSON .*: restore the file"):
         list(rechecked(recorded))
     file.write_text("{}\n")
-    with pytest.raises(UserError, match="line 1: damaged facts: key is missing"):
+    with pytest.raises(UserError, match="line 1: key is missing"):
         list(rechecked(recorded))
+
+
+def test_a_line_of_facts_ends_where_the_file_ends_it(recorded: Path) -> None:
+    """Unicode knows more ends of a line than JSON Lines do."""
+    file = recorded / "facts.jsonl"
+    lines = file.read_text().split("\n")
+    lines[0] = json.dumps(
+        {**json.loads(lines[0]), "note": "a\u2028b\u2029c\x85d"}, ensure_ascii=False
+    )
+    file.write_text("\n".join(lines))
+    runs = list(rechecked(recorded))
+    assert (len(runs), [run for run in runs if run.differences]) == (130, [])
 
 
 def test_facts_that_tell_no_state_are_a_users_mistake(

@@ -111,7 +111,6 @@ def test_a_trajectory_is_one_conversation(run: Path, tmp_path: Path) -> None:
 def test_a_threshold_that_is_copied_from_a_screen_accepts_the_same_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two votes of three: written as 0.6667, the threshold of the screen left them all out."""
     votes = [said(0, sample < 2, sample=sample) for sample in range(3)]
     run, out = make_run(tmp_path / "run", [trajectory(0)], votes), tmp_path / "out"
     for exact, shown in ((2 / 3, "0.6666"), (0.6667, "0.6667"), (0.57, "0.57"), (1, "1")):
@@ -223,7 +222,6 @@ def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
 
 
 def test_an_answer_that_no_action_holds_is_learned_after_the_last_page() -> None:
-    """Runs of which it is a message, as in our own format, were learned without their answer."""
     made = trajectory(0).model_copy(update={"answer": "It is <answer>$12</answer>."})
     *before, page, answer = chat_turns(made)
     assert before == chat_turns(trajectory(0))

@@ -169,7 +169,6 @@ def audited(found: AgentRanking) -> Audit:
 
 
 def test_of_many_reversed_pairs_the_first_are_named_whole(width: int) -> None:
-    """The list was cut in the middle of a pair."""
     agents = {f"an-agent-of-a-long-name-{n}": 12 * n for n in range(8)}
     expert, rule = table(agents, 84), table({agent: 84 - n for agent, n in agents.items()}, 84)
     found = ranking(OVERALL, expert, rule)
@@ -187,7 +186,6 @@ def test_one_agent_has_no_order() -> None:
 
 
 def test_workarenas_second_level_is_a_stratum_of_its_own_whatever_its_name() -> None:
-    """As in the rates beside it: the limits of tau were narrower where both had one name."""
     rng, found = np.random.default_rng(5), []
     drawn = {
         (level, task, agent): bool(rng.random() < rate + better)

@@ -152,7 +152,6 @@ def test_too_few_accepted_is_not_a_failure_of_the_judge() -> None:
 
 
 def test_the_worst_of_benchmarks_without_a_limit_has_the_lowest_rate() -> None:
-    """Of one task each: the first by name was called the worst, at 100 %."""
     success, accepted = stacked((3, 2, 0), total=12)
     benchmark = ["webarena" if i < 2 else "workarena" for i in range(12)]
     made = evidence(success, accepted, task=benchmark, benchmark=benchmark)

@@ -216,7 +216,6 @@ def test_a_useless_judge_costs_nothing() -> None:
 
 
 def test_few_unlabelled_verdicts_that_agree_change_little() -> None:
-    """Two runs that nobody labelled, both accepted: they said that the judge accepts everything."""
     y, f = np.repeat([1.0, 0.0], 20), np.r_[np.ones(30), np.zeros(10)]
     found = powered_rate(y, f, [1, 1])
     assert found.power < 0.1

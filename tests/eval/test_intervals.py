@@ -144,7 +144,6 @@ def test_agents_are_scored_apart_and_all_together() -> None:
 
 
 def test_a_log_that_punishes_failures_has_its_share_of_successes() -> None:
-    """Rewards of -1 and 1 gave a rate of 0 where half of the runs succeeded."""
     judgments = [said(task, True) for task in range(4)]
     labels = {key(task): label(task, task < 2) for task in range(4)}
     rewards = {key(task): 1.0 if task < 2 else -1.0 for task in range(4)}

@@ -178,8 +178,6 @@ def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Pat
 def test_a_model_that_is_not_served_ends_the_run_in_one_sentence(
     name: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One without a provider failed judgment by judgment, as "answered 400" by a server that had
-    not been asked."""
     with LlmServer(script=always("404")) as server:
         assert model(server, "--adapter", "litellm", "--limit", "3", name=name) == 2
     shown = on_one_line(capsys.readouterr().err)

@@ -113,7 +113,6 @@ def test_labels_that_the_user_named_for_the_sample_are_recorded_as_such(tmp_path
 
 @pytest.mark.parametrize("place", [".", "runs", "runs/july"])
 def test_labels_above_the_data_are_named(tmp_path: Path, place: str) -> None:
-    """They were taken without a word."""
     data = tmp_path / "runs" / "july"
     trajectory_store.write(
         data,
@@ -129,7 +128,6 @@ def test_labels_above_the_data_are_named(tmp_path: Path, place: str) -> None:
 
 @pytest.mark.parametrize("place", ["data", "."])
 def test_a_pipe_in_place_of_the_labels_is_named(tmp_path: Path, place: str) -> None:
-    """It was said that the data has no labels."""
     data = tmp_path / "data"
     trajectory_store.write(
         data,
@@ -162,7 +160,6 @@ def under_another_key(label: Label, **key: str) -> Label:
 def test_labels_of_which_none_belongs_are_refused_by_a_key_of_either(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It said that --split, which nobody had given, left no trajectory."""
     assert judged_by(tmp_path, lambda _, label: under_another_key(label, benchmark="mine")) == 2
     error = capsys.readouterr().err
     assert "mine.jsonl: none of its" in error
@@ -173,7 +170,6 @@ def test_labels_of_which_none_belongs_are_refused_by_a_key_of_either(
 def test_runs_of_tasks_without_a_split_are_counted_and_one_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They were left out without a word."""
     lost = store.load(sample_path() / "labels.jsonl")[0].key
     same = {"benchmark": lost.benchmark, "task_id": lost.task_id}
 
@@ -331,7 +327,6 @@ def test_a_file_without_a_label_is_refused_by_its_name(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Some said to name labels, which had been done, and others went on without a word."""
     file = tmp_path / "mine.jsonl"
     store.write(file, [labels()[0].model_copy(update={"role": role}) for role in roles])
     assert main(command(words, run, tmp_path / "out", file)) == 2
@@ -344,7 +339,6 @@ def test_a_file_without_a_label_is_refused_by_its_name(
 def test_labels_of_other_runs_and_unsure_ones_are_refused_by_their_name(
     words: str, changed: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of unsure labels ``robust`` said that its own folder held no trajectory."""
     file = tmp_path / "mine.jsonl"
     one = labels()[0]
     other = one.key.model_copy(update={"task_id": "another"})

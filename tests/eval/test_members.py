@@ -180,7 +180,6 @@ def test_a_panel_may_mix_models_and_rules() -> None:
 def test_a_panel_names_each_member_once_with_the_model_that_it_asks(
     members: str, model: str | None, name: str
 ) -> None:
-    """The model of the last stood behind all, also behind a rule."""
     with LlmServer(text=GOOD) as server:
         words = ["--judge", "panel", "--members", members, "--rule", "mean"]
         assert run(server, *words, *(["--model", model] if model else [])) == 0
@@ -253,7 +252,6 @@ def test_a_judge_from_a_file() -> None:
 
 
 def test_judges_of_one_name_are_rows_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """They were taken for two samples of one judge, of which the last counted."""
     for folder, rule in (("v1", "True"), ("v2", "False")):
         Path(folder).mkdir()
         Path(folder, "my_judge.py").write_text(OWN.replace("bool(trajectory.answer)", rule))

@@ -194,7 +194,6 @@ def test_is_one_sentence_at_every_write_and_loses_nothing(
 def test_a_result_is_printed_before_it_is_saved(
     words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The screen of a long computation was lost with the file."""
     run, attacked = tmp_path / "run", tmp_path / "attacked"
     made = [*WORDS, str(run)]
     if "ATTACKED" in words:

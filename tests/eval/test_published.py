@@ -625,7 +625,6 @@ def part(folder: Path, tasks: range, **manifest: Any) -> Path:
 def test_what_runs_of_one_judge_hold_on_different_trajectories_is_one_judges(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its halves stood as two judges, of which one was the more precise."""
     whole = part(tmp_path / "whole", range(20), selection={"split": "all"})
     halves = [
         part(tmp_path / "first", range(9), selection={"benchmarks": ["a"]}, data="trajudge:a"),

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 
@@ -17,13 +18,15 @@ from hypothesis import strategies as st
 
 from tests.eval.cases import call, failed, key, label, said
 from tests.eval.folders import write_run
-from tests.screens import one_screen
+from tests.llm_server import LlmServer
+from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes
 from trajudge.eval.cli import main
 from trajudge.eval.ranks import rank_ranges, smallest_overlap
 from trajudge.eval.scoring.records import Comparison, MetricDifference
 from trajudge.judges.model import Status
 from trajudge.judges.training import key_hash
+from trajudge.prompts.published import load_texts
 
 HOSTILE = 'judge <script>alert(1)</script> "&'
 TASKS = range(40)
@@ -407,3 +410,39 @@ def test_no_width_and_no_scheme_cuts_the_page_and_axe_finds_nothing(
             page.close()
         browser.close()
     assert len(colours) == 2
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.skipif(find_spec("agent_reward_bench") is None, reason="needs agent-reward-bench")
+def test_rows_of_our_own_and_of_published_prompts_show_whose_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    good = (
+        "<reasoning>x</reasoning><success>Successful</success><side>No</side>"
+        "<optimal>3. Somewhat Optimal</optimal><loop>No</loop>"
+    )
+    with LlmServer(text=good) as server:
+        words = ["judge", "--model", "gpt-4o", "--base-url", f"{server.url}/v1", "--data", "sample"]
+        for name, prompts in (("ours", "trajudge"), ("theirs", "agentrewardbench")):
+            run = ["--limit", "12", "--prompts", prompts, "--out", name, "--yes"]
+            assert main([*words, *run]) == 0
+    capsys.readouterr()
+    runs = ["score", "ours", "theirs", "--ranks", "--baselines", "off"]
+    assert main([*runs, "--csv"]) == 0
+    rows = {
+        row["asks_with"]: row
+        for row in csv.DictReader(io.StringIO(capsys.readouterr().out))
+        if row["benchmark"] == "shop"
+    }
+    assert rows["own"]["judge"] == "simplified-axtree:gpt-4o"
+    assert rows["published"]["judge"] == "simplified-axtree-prompts-agentrewardbench:gpt-4o"
+    known = load_texts("simplified", "agentrewardbench").text_hash[:12]
+    assert {row["published_prompts"] for row in rows.values() if row["prompts"]} == {known}
+    assert rows["own"]["prompts"] != rows["published"]["prompts"]
+    assert main([*runs, "--html", "ranks.html"]) == 0
+    shown = on_one_line(capsys.readouterr().out)
+    assert "the rows of simplified asked with different prompts" in shown
+    assert f"{rows['own']['prompts']} (our own)" in shown
+    page = Path("ranks.html").read_text(encoding="utf-8")
+    assert f"ours; the source's {known}" in page
+    assert page.count("the source's own</span>") == 1

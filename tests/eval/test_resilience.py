@@ -252,7 +252,6 @@ def test_a_damaged_recording_under_way_is_named(
 
 
 def test_a_folder_that_is_given_twice_is_named(tmp_path: Path) -> None:
-    """It was said that the runs need a --seed of their own."""
     with pytest.raises(UserError, match="is given twice: give each folder once"):
         read_recordings([tmp_path, tmp_path / "." / ""], listed_price)
 

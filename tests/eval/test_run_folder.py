@@ -151,7 +151,6 @@ def test_a_bad_line_elsewhere_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("written", ["1e400", "-Infinity", "NaN", "1" + "0" * 400])
 def test_a_reward_that_is_no_finite_number_is_named(tmp_path: Path, written: str) -> None:
-    """An infinite one was a traceback of the scoring."""
     write_rewards(tmp_path, {key(1): 0.5})
     path = tmp_path / "rewards.jsonl"
     path.write_text(path.read_text().replace("0.5", written))

@@ -106,7 +106,6 @@ def test_labels_of_other_data_are_said_to_belong_to_other_trajectories(
 def test_the_labels_of_the_sample_are_named_as_its_runs_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``--annotations sample``, as ``trajudge judge`` takes it, was no such file here."""
     run = tmp_path / "run"
     assert judge(["--data", "sample", "--judge", "heuristic", "--out", str(run)]) == 0
     capsys.readouterr()

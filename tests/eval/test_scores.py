@@ -150,7 +150,6 @@ def test_several_samples_are_one_observation(
 
 
 def test_the_reasoning_of_several_samples_is_one_of_the_majority() -> None:
-    """A report showed a rejection with the reasons of the sample that had accepted."""
     samples = [
         said(1, True, reasoning="bought", process=True),
         said(1, False, sample=1, reasoning="sold out", process=True),

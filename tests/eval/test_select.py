@@ -65,7 +65,6 @@ def write_goals(run: Path, *, each: int) -> None:
 def test_goals_under_several_task_ids_are_named_with_both_limits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """120 runs of 12 goals, each with an id of its own, counted as 120 tasks."""
     run = make_run(tmp_path / "run")
     write_goals(run, each=10)
     words = [run, "--target-precision", 0.8]

@@ -101,7 +101,6 @@ def test_a_run_that_ends_early_counts_what_it_has_not_come_to(
 def test_what_was_skipped_is_not_asked_again(
     refusing: int, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--retry-failed was advised, and would have skipped the same ones again."""
     seen = Observation(url="http://shop/", screenshot=png())
     runs = [
         Trajectory(

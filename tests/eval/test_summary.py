@@ -192,7 +192,6 @@ def answered_differently() -> ScoreReport:
 
 
 def test_baselines_of_different_trajectories_say_beside_whom_they_were_scored() -> None:
-    """Two rows of the same name had other figures, and nothing told them apart."""
     scored = answered_differently()
     rows = [line.split() for line in summary(scored, width=100).splitlines()]
     counted = {tuple(row[:3]): row[-1] for row in rows if row[:1] == ["rule-based"]}
@@ -276,7 +275,6 @@ def long_names(count: int) -> ScoreReport:
 
 @pytest.mark.parametrize("count", [7, 30])
 def test_no_sentence_of_many_judges_is_cut(count: int, width: int) -> None:
-    """The order was cut in the middle of a name, and what differs with it."""
     lines = one_screen(summary(long_names(count), width=width), width)
     begin = next(at for at, line in enumerate(lines) if line.startswith("Precision: "))
     order, _, differ = " ".join(map(str.strip, lines[begin : begin + 6])).partition(" Not sig")
@@ -286,7 +284,6 @@ def test_no_sentence_of_many_judges_is_cut(count: int, width: int) -> None:
 
 
 def test_a_warning_of_many_judges_names_the_first_and_counts_the_others(width: int) -> None:
-    """Which judges a trivial baseline equals was cut in the middle."""
     scored = long_names(7)
     equal = [
         EqualRecall(
@@ -313,7 +310,6 @@ def test_judges_of_different_numbers_of_trajectories_are_headed_by_both() -> Non
 
 
 def test_benchmarks_that_a_run_did_not_come_to_are_not_counted() -> None:
-    """A run that was stopped after 10 of 30 read "on 10 trajectories of 3 benchmarks"."""
     names = ("webarena", "assistantbench", "workarena")
     labels = {
         key(n, name): label(n, n % 2 == 0, benchmark=name) for name in names for n in range(10)
@@ -458,7 +454,6 @@ def finding_of(*judges: list[Judgment]) -> list[str]:
 
 
 def test_the_order_by_precision_is_not_taken_back_by_the_ties_behind_it() -> None:
-    """It read "good > as good; ties: good = as good"."""
     assert finding_of(errs_on("good", 4), errs_on("as good", 6), errs_on("bad", 60)) == [
         "Precision: good > as good > bad",
         "Not significantly different (Holm, α = .05): good and as good",
@@ -514,7 +509,6 @@ def test_failed_judgments_come_first_among_the_warnings() -> None:
 
 
 def test_what_judges_left_open_is_told_label_by_label_where_it_differs() -> None:
-    """The count of one label, whichever came last, stood for all of them."""
     labels = {key(n): label(n, n % 2 == 0, side_effect=None if n else True) for n in range(10)}
     judgments = [*(said(n, True, side_effect=False) for n in range(2, 10))]
     judgments += [failed(n, Status.REFUSED) for n in (0, 1)]
@@ -526,7 +520,6 @@ def test_what_judges_left_open_is_told_label_by_label_where_it_differs() -> None
 
 
 def test_a_label_that_the_labels_do_not_hold_is_not_spoken_of() -> None:
-    """Labels of success alone read "few positive labels (side effect) … 0", and "40 unsure"."""
     labels = {key(n): label(n, n % 2 == 0) for n in range(40)}
     judgments = [said(n, True, side_effect=False, repetition=False) for n in range(40)]
     scored = score(judgments, labels, rewards={})
@@ -597,7 +590,6 @@ def test_fewer_than_twenty_positive_labels_are_few(positives: int, is_few: bool)
 
 
 def test_warnings_of_one_kind_are_one_line() -> None:
-    """Three labels with few positives were three warnings, and each benchmark named in each."""
     labels = {
         key(n, b): label(n, n % 2 == 0, side_effect=n == 1, repetition=n > 3, benchmark=b)
         for b in ("webarena", "workarena")

@@ -264,7 +264,6 @@ def test_of_many_judges_the_first_are_named_and_the_others_counted(width: int) -
 
 @pytest.mark.parametrize("tiny", [-0.0, -1e-4])
 def test_no_figure_is_minus_zero(tiny: float) -> None:
-    """κ of a judge that agrees by chance read -0.00."""
     score = Score(
         judge="j", benchmark="b", label="success", n=0, positives=0,
         counts=Counts(tp=0, fp=0, fn=0, tn=0), precision=None, recall=None, f1=None, accuracy=None,

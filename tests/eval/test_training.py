@@ -142,7 +142,6 @@ def seen_in_pictures(task: int, *, agent: str = "good", recorded: int = 2) -> Tr
 
 
 def test_a_screenshot_alone_is_a_page_where_it_goes_along(tmp_path: Path) -> None:
-    """Runs of agents that see pictures alone were rejected as if nothing had been recorded."""
     partly = seen_in_pictures(2, recorded=1)
     failure = seen_in_pictures(0, agent="bad")
     run = judged(tmp_path / "run", [seen_in_pictures(0), run_of(1), partly, failure])
@@ -279,7 +278,6 @@ def test_a_duplicate_counts_once() -> None:
 def test_runs_that_are_left_out_are_counted_on_the_screen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Equal runs, which the agent wrote twice, were dropped without a word."""
     again = [run_of(0, agent=name) for name in ("good", "good-2", "good-3")]
     run = judged(tmp_path / "run", [*again, run_of(1)])
     export(run, "trl-messages", tmp_path / "out")
@@ -311,7 +309,6 @@ def test_a_test_share_that_came_out_otherwise_is_told(
     share: float,
     told: str | None,
 ) -> None:
-    """Tasks are drawn: of few tasks of unequal size the rows were divided in another way."""
     runs = [
         run_of(task, agent=f"good-{n}", action=f"click('{n}')")
         for task, count in enumerate(runs_of_a_task)

@@ -219,7 +219,6 @@ NAMED = {
     webjudge   | key_points |   | fault | length             | truncated
     webjudge   | screenshot | 2 | fault | image-refused      | provider_error
     webjudge   | screenshot | 0 | fault | hang               | provider_error
-    webjudge   | screenshot | 3 | text  | Score: high        | unparsable
     webjudge   | screenshot | 1 | fault | content-policy     | refused
     webjudge   | verdict    |   | fault | length             | truncated
     """,

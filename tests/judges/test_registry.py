@@ -156,7 +156,7 @@ def test_whose_model_is_shown_pictures(name: str, roles: set[str]) -> None:
             {},
             "--judge simplfied: no such judge, did you mean 'simplified'",
         ),
-        ("simplified", {"colour": 1}, "no option 'colour'; it takes representation, "),
+        ("simplified", {"colour": 1}, "no option 'colour'; it takes "),
         ("rule-based", {"representation": "axtree"}, "no option 'representation'; it takes none"),
         ("simplified", {"representation": "html"}, "representation = 'html'"),
         ("heuristic", {"cycle_length": "x"}, "cycle_length = 'x'"),

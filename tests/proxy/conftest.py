@@ -35,6 +35,8 @@ def site(shared_site: Site) -> Site:
     return forgetting(shared_site)
 
 
-@pytest.fixture(params=SCHEMES)
+@pytest.fixture(
+    params=[pytest.param(one, marks=[pytest.mark.slow] * (one != "http")) for one in SCHEMES]
+)
 def arm(request: pytest.FixtureRequest, site: Site) -> Arm:
     return Arm(request.param, site)

@@ -47,8 +47,8 @@ class Site(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, context: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
+        super().__init__((host, 0), _Handler)
         if context is not None:  # the handshake is the handler's: it must hold no other connection
             self.socket = context.wrap_socket(
                 self.socket, server_side=True, do_handshake_on_connect=False
@@ -57,6 +57,7 @@ class Site(ThreadingHTTPServer):
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
         self.connections = 0
         self.gathering = threading.Barrier(1)
+        self.asked = threading.Event()
 
     @property
     def port(self) -> int:
@@ -91,7 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        self.server.asked.set()
+        body = b"".join(self._body())
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.seen.append((self.command, self.path, headers, body))
         path = self.path.partition("?")[0]
@@ -101,6 +103,15 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             action()
         self.wfile.flush()
+
+    def _body(self) -> Iterator[bytes]:
+        if "chunked" not in (self.headers.get("transfer-encoding") or ""):
+            yield self.rfile.read(int(self.headers.get("content-length") or 0))
+            return
+        while size := int(self.rfile.readline(), 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
 
     do_HEAD = do_POST = do_PUT = do_GET
 
@@ -230,9 +241,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def open_site(context: ssl.SSLContext | None = None) -> Iterator[Site]:
+def open_site(context: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> Iterator[Site]:
     """The site; with a context by TLS."""
-    site = Site(context)
+    site = Site(context, host)
     with serving(site):
         yield site
 

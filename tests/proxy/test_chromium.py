@@ -11,25 +11,34 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.proxy.arms import Arm
 from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
 from tests.tables import table
 from trajudge.proxy.commands import open_sites
 from trajudge.proxy.process import RunningProxy
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Playwright
 
 pytestmark = pytest.mark.browser
 NEVER = {"kind": "status", "status": 503, "policy": "at(99)"}
+TALK = """new Promise((done, fail) => {
+    const socket = new WebSocket(location.origin.replace('http', 'ws') + '/socket');
+    socket.onopen = () => socket.send('hello'); socket.onerror = () => fail('broken');
+    socket.onmessage = event => done(event.data); })"""
 
 
 @pytest.fixture(scope="module")
-def browser(chromium: Path) -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+def playwright() -> Iterator[Playwright]:
+    with pytest.importorskip("playwright.sync_api").sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright, chromium: Path) -> Iterator[Browser]:
+    launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    yield launched
+    launched.close()
 
 
 @contextmanager
@@ -235,13 +244,9 @@ def test_loads_of_an_untrustworthy_host_are_marked_as_guessed(
 
 
 def test_websockets_pass_and_do_not_count(browser: Browser, site: Site, tmp_path: Path) -> None:
-    talk = """new Promise((done, fail) => {
-        const socket = new WebSocket(location.origin.replace('http', 'ws') + '/socket');
-        socket.onopen = () => socket.send('hello'); socket.onerror = () => fail('broken');
-        socket.onmessage = event => done(event.data); })"""
     with browsing(browser, tmp_path, NEVER) as (page, _):
         page.goto(site.origin + "/b")
-        assert page.evaluate(talk) == "hello"
+        assert page.evaluate(TALK) == "hello"
     (end,) = events_of(tmp_path, "task_end")
     assert (end["tunnels"], end["page_loads"]) == (1, 1)
 
@@ -282,3 +287,99 @@ def test_random_plans_meet_exactly_their_page_loads(
     exposure = end["exposure"][0]
     assert exposure["planned"] == exposure["fired"]
     assert (seen, end["page_loads"]) == (exposure["planned"], 6)
+
+
+# Started with the flags that the proxy names, over http and https.
+
+PLAN: tuple[dict[str, Any], ...] = (
+    {"kind": "popup", "policy": "at(3)"},
+    {"kind": "status", "status": 503, "policy": "at(5)"},
+    {"kind": "reset", "policy": "at(6)"},
+    {"kind": "truncate", "policy": "at(8)"},
+    {"kind": "assets", "assets": ["style"], "policy": "at(9)"},
+)
+
+
+@contextmanager
+def launched(playwright: Playwright, program: Path, proxy: RunningProxy) -> Iterator[Page]:
+    flags = ["--no-sandbox", *proxy.chromium_flags()]
+    browser = playwright.chromium.launch(executable_path=program, args=flags)
+    try:
+        yield browser.new_page(viewport={"width": 1280, "height": 720})
+    finally:
+        browser.close()
+
+
+@pytest.mark.slow
+def test_faults_meet_exactly_their_page_loads(
+    playwright: Playwright, chromium: Path, arm: Arm, tmp_path: Path
+) -> None:
+    """A page with a frame, prefetch, fetch, XHR and HEAD is one load; back and reload are one
+    each, cached or not; pushed states, fragments and WebSockets are none."""
+    from playwright.sync_api import Error
+
+    arm.site.seen.clear()
+    with (
+        ThreadedProxy(arm.settings(*PLAN, out=tmp_path)) as proxy,
+        launched(playwright, chromium, proxy) as page,
+    ):
+        page.goto(arm.origin + "/a")
+        page.evaluate("window.ready.then(() => null)")
+        page.evaluate("history.pushState({}, '', '/pushed'); history.back()")
+        page.evaluate("location.hash = 'here'")
+        page.goto(arm.origin + "/b")
+        page.goto(arm.origin + "/strict")
+        with page.expect_response(lambda response: "/__trajudge/popup/" in response.url):
+            page.get_by_role("button", name="No, thanks").click()
+        assert page.get_by_role("dialog").count() == 0
+        assert _status(page.go_back()) == 200
+        assert _status(page.reload()) == 503
+        with pytest.raises(Error, match=r"ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_HTTP2"):
+            page.goto(arm.origin + "/b")
+        page.wait_for_timeout(600)
+        page.goto(arm.origin + "/b")
+        assert page.evaluate(TALK) == "hello"
+        # What the page before still asked for ends with it, and fails as well.
+        with page.expect_event("requestfailed", lambda one: one.url.endswith("/plain")) as failed:
+            page.goto(arm.origin + "/plain", wait_until="commit")
+        assert failed.value.failure in ("net::ERR_CONTENT_LENGTH_MISMATCH", H2_CUT)
+        page.goto(arm.origin + "/b")
+        colour = "getComputedStyle(document.querySelector('h1')).color"
+        assert page.evaluate(colour) == "rgb(0, 0, 0)"
+        page.goto(arm.origin + "/packed")
+        assert page.title() == "br"
+        page.wait_for_load_state("networkidle")
+    asked = {(method, path) for method, path, _, _ in arm.site.seen}
+    assert {("GET", "/frame"), ("GET", "/fragment"), ("HEAD", "/a"), ("GET", "/next")} <= asked
+    (end,) = events_of(tmp_path, "task_end")
+    fired = {exposure["fault"]: exposure["fired"] for exposure in end["exposure"]}
+    assert fired == {"popup": [3], "status": [5], "reset": [6], "truncate": [8], "assets": [9]}
+    counts = ("page_loads", "uncertain_page_loads", "tunnels")
+    assert [end[name] for name in counts] == [10, 0, 1]
+    means = {event["fault"]: event["means"] for event in events_of(tmp_path, "recovery")}
+    assert means["popup"] == "dismissed" and means["reset"] == "reloaded"
+
+
+H2_CUT = "net::ERR_HTTP2_PROTOCOL_ERROR"
+
+
+def _status(answer: Any) -> int | None:
+    return None if answer is None else answer.status
+
+
+@pytest.mark.slow
+def test_the_flags_of_the_proxy_let_the_browser_say_what_is_a_page_on_any_host(
+    playwright: Playwright, whole_chromium: Path, site: Site, tmp_path: Path
+) -> None:
+    """Else a page and a frame would look alike on a host by plain HTTP."""
+    sites = open_sites((f"shop.test=http://127.0.0.1:{site.port}",))
+    with (
+        ThreadedProxy(settings_of(out=tmp_path, sites=sites)) as proxy,
+        launched(playwright, whole_chromium, proxy) as page,
+    ):
+        for origin in ("http://shop.test", f"http://shop.test:{site.port}", "https://shop.test"):
+            page.goto(origin + "/b")
+            page.evaluate("window.ready.then(() => null)")
+    pages = [(page["k"], page["certain"]) for page in events_of(tmp_path, "page")]
+    assert pages == [(1, True), (2, True), (3, True)]
+    assert "/frame" in site.paths()

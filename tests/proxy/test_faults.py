@@ -10,9 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.proxy.arms import Arm
 from tests.proxy.client import client, load
 from tests.proxy.site import Site, events_of, median_wait, page_headers, proxied
 from trajudge.proxy.addon import amended_metas, amended_policy, unpacked
+from trajudge.proxy.process import running
 
 pytestmark = pytest.mark.anyio
 
@@ -68,14 +70,14 @@ async def test_a_redirect_belongs_to_the_page_load_that_it_leads_to(
     ]
 
 
-async def test_a_delay_holds_back_its_own_request_alone(site: Site, tmp_path: Path) -> None:
-    loop = asyncio.get_running_loop()
-    async with proxied(fault("delay", seconds=1.0), out=tmp_path) as proxy, client(proxy) as http:
-        await http.get(site.origin + "/plain")
+async def test_a_delay_holds_back_its_own_request_alone(arm: Arm, tmp_path: Path) -> None:
+    loop, planned = asyncio.get_running_loop(), fault("delay", seconds=1.0)
+    async with running(arm.settings(planned, out=tmp_path)) as proxy, arm.client(proxy) as http:
+        await http.get(arm.origin + "/plain")
         start = loop.time()
-        page = asyncio.create_task(load(http, site.origin + "/b"))
+        page = asyncio.create_task(load(http, arm.origin + "/b"))
         await asyncio.sleep(0.1)
-        usual = await median_wait(http, site.origin + "/plain", page)
+        usual = await median_wait(http, arm.origin + "/plain", page)
         assert (await page).status_code == 200
     assert loop.time() - start >= 1.0
     assert usual < 0.5
@@ -96,17 +98,20 @@ async def test_a_reset_is_no_answer_and_one_page_load(site: Site, tmp_path: Path
     assert (end["page_loads"], end["exposure"][0]["fired"]) == (3, [2])
 
 
-async def test_a_truncated_body_ends_early(site: Site, tmp_path: Path) -> None:
+async def cut_short(arm: Arm, http: httpx.AsyncClient) -> None:
     raw = b""
-    planned = fault("truncate", share=0.25)
-    async with proxied(planned, out=tmp_path) as proxy, client(proxy) as http:
-        asking = http.stream("GET", site.origin + "/plain", headers=page_headers())
-        with pytest.raises(httpx.RemoteProtocolError):
-            async with asking as response:
-                assert response.headers["content-length"] == "1000"
-                async for piece in response.aiter_raw():
-                    raw += piece
+    with pytest.raises(httpx.RemoteProtocolError):
+        async with http.stream("GET", arm.origin + "/plain", headers=page_headers()) as response:
+            assert response.headers["content-length"] == "1000"
+            async for piece in response.aiter_raw():
+                raw += piece
     assert len(raw) == 250
+
+
+async def test_a_truncated_body_ends_early(arm: Arm, tmp_path: Path) -> None:
+    planned = fault("truncate", share=0.25)
+    async with running(arm.settings(planned, out=tmp_path)) as proxy, arm.client(proxy) as http:
+        await cut_short(arm, http)
     (event,) = events_of(tmp_path, "fault")
     assert (event["outcome"], event["kept"], event["size"]) == ("fired", 250, 1000)
 
@@ -293,3 +298,56 @@ async def test_what_does_not_load_a_page_does_not_count(site: Site, tmp_path: Pa
     assert [(page["k"], page["certain"]) for page in pages] == [(1, True), (2, False)]
     (end,) = events_of(tmp_path, "task_end")
     assert (end["page_loads"], end["uncertain_page_loads"]) == (2, 1)
+
+
+ONE_AFTER_THE_OTHER: tuple[dict[str, Any], ...] = (
+    {"kind": "status", "status": 503, "policy": "at(2)"},
+    {"id": "after", "kind": "status", "status": 429, "retry_after": 7, "stage": "after"}
+    | {"policy": "at(3)"},
+    {"kind": "delay", "seconds": 0.4, "policy": "at(4)"},
+    {"kind": "reset", "policy": "at(5)"},
+    {"kind": "truncate", "share": 0.25, "policy": "at(6)"},
+    {"kind": "session", "location": "/login", "policy": "at(7)"},
+    {"kind": "offline", "retry_seconds": 3, "policy": "at(8)"},
+    {"kind": "popup", "policy": "at(9)"},
+    {"kind": "assets", "assets": ["style"], "status": 404, "policy": "at(10)"},
+)
+
+
+@pytest.mark.slow
+async def test_each_fault_fires_where_it_is_planned(arm: Arm, tmp_path: Path) -> None:
+    arm.site.seen.clear()
+    origin, loop = arm.origin, asyncio.get_running_loop()
+    async with (
+        running(arm.settings(*ONE_AFTER_THE_OTHER, out=tmp_path)) as proxy,
+        arm.client(proxy) as http,
+    ):
+        first = [(await load(http, origin + "/plain")).status_code for _ in range(2)]
+        after = await load(http, origin + "/plain")
+        assert [*first, after.status_code, after.headers["retry-after"]] == [200, 503, 429, "7"]
+        assert arm.site.paths() == ["/plain"] * 2  # the status before the origin cost no request
+        start = loop.time()
+        assert (await load(http, origin + "/plain")).text == "x" * 1000
+        assert loop.time() - start >= 0.4
+        for _ in range(2):  # the second time at once, as a browser does by itself
+            with pytest.raises(httpx.TransportError):
+                await load(http, origin + "/b")
+        await asyncio.sleep(0.6)
+        await cut_short(arm, http)
+        http.follow_redirects = True
+        http.cookies.set("session", "1", domain="shop.localhost")
+        login = await load(http, origin + "/b")
+        assert (login.url.path, [one.status_code for one in login.history]) == ("/login", [303])
+        offline = await load(http, origin + "/b")
+        assert (offline.status_code, 'content="3"' in offline.text) == (503, True)
+        popup = await load(http, origin + "/strict")
+        assert "Get our weekly offers" in popup.text
+        assert "'nonce-" in popup.headers["content-security-policy"]
+        await load(http, origin + "/b")
+        style = await http.get(origin + "/style.css", headers=page_headers("style"))
+        assert style.status_code == 404
+    (end,) = events_of(tmp_path, "task_end")
+    assert {e["fault"]: e["fired"] for e in end["exposure"]} == {
+        str(fault.get("id", fault["kind"])): [k] for k, fault in enumerate(ONE_AFTER_THE_OTHER, 2)
+    }
+    assert end["page_loads"] == 10

@@ -8,14 +8,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from tests.llm_replies import Outgoing
 from tests.llm_server import LlmServer, always
+from tests.proxy.arms import Arm
 from tests.proxy.model_server import WORDS, model_server
-from tests.proxy.site import events_of, proxied
+from tests.proxy.site import Site, events_of, proxied
+from tests.proxy.tls import own_certificate
 from trajudge.proxy.commands import model_api
-from trajudge.proxy.process import RunningProxy
+from trajudge.proxy.process import RunningProxy, running
 
 if TYPE_CHECKING:
     import anthropic
@@ -160,15 +163,21 @@ async def test_a_stream_that_ends_early_states_no_output(tmp_path: Path) -> None
     assert call["error"]
 
 
-@pytest.mark.parametrize("fault", ["429", "500"])
-async def test_failures_reach_the_sdk_as_they_are(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize(("fault", "size"), [("429", 1), ("500", 3 * 2**20)])
+async def test_failures_reach_the_sdk_as_they_are(tmp_path: Path, fault: str, size: int) -> None:
+    """What was asked of which model is read of a call with pictures too, which passes in pieces."""
     import openai
 
+    asked: Any = [{"role": "user", "content": "y" * size}]
     with LlmServer(script=always(fault)) as server:
         async with proxied(out=tmp_path, **apis(server.url)) as proxy:
             with pytest.raises(openai.APIStatusError) as raised:
-                await gpt(proxy).chat.completions.create(model="gpt-4o", messages=ASKED)
+                await gpt(proxy).chat.completions.create(
+                    model="gpt-4o", messages=asked, stream=True
+                )
+        assert server.seen[0].payload["messages"] == asked
     (call,) = events_of(tmp_path, "model")
+    assert (call["model"], call["stream"]) == ("gpt-4o", True)
     assert call["status"] == raised.value.status_code == int(fault)
     assert (call["usage"], call["error"]) == (None, f"status {fault}")
 
@@ -209,3 +218,54 @@ async def test_calls_side_by_side_are_told_apart(tmp_path: Path) -> None:
     parts = end["latency"]
     assert sum(parts.values()) == pytest.approx(end["seconds"], abs=1e-3)
     assert 0.05 <= parts["model"] < 24 * 0.05  # side by side, each moment counts once
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
+async def test_calls_by_the_api_s_own_address_are_told_apart(
+    site: Site, tmp_path: Path, http2: bool
+) -> None:
+    """Eight streams side by side, over one connection with HTTP/2: no usage is lost or mixed up.
+
+    The agent knows of the proxy as such alone, as one whose API's address cannot be set."""
+    import openai
+
+    arm = Arm("https", site)
+    async with model_server(pause=0.01, numbered=True, tls=own_certificate()) as server:
+        base = f"https://127.0.0.1:{server.port}/v1"
+        settings = arm.settings(apis=(model_api(f"openai={base}", {}),), out=tmp_path)
+        async with (
+            running(settings) as proxy,
+            arm.client(proxy, http2=http2) as http,
+            openai.AsyncOpenAI(base_url=base, api_key="k", http_client=http, max_retries=0) as sdk,
+        ):
+            answered: list[str] = []
+
+            async def note(response: httpx.Response) -> None:
+                answered.append(response.http_version)
+
+            http.event_hooks = {"response": [note]}
+
+            async def ask(number: int) -> tuple[str, int]:
+                counted = 0
+                stream = await sdk.chat.completions.create(
+                    model=f"m{number}",
+                    messages=ASKED,
+                    stream=True,
+                    stream_options={"include_usage": True},
+                )
+                async for chunk in stream:
+                    counted = chunk.usage.completion_tokens if chunk.usage else counted
+                return f"m{number}", counted
+
+            told = dict(await asyncio.gather(*(ask(number) for number in range(1, 9))))
+            with pytest.raises(httpx.ProxyError, match="403"):
+                await http.get("https://other.model.test/")
+    assert answered == ["HTTP/2" if http2 else "HTTP/1.1"] * 8
+    calls = events_of(tmp_path, "model")
+    assert sorted(call["usage"]["output"] for call in calls) == sorted(told.values())
+    assert told == {f"m{number}": number for number in range(1, 9)}
+    assert {(call["path"], call["status"], call["error"]) for call in calls} == {
+        ("/chat/completions", 200, None)
+    }
+    assert all(0 < call["ttft_ms"] < call["duration_ms"] for call in calls)

@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from tests.proxy.client import client, load
-from tests.proxy.site import Site, events_of, page_headers, proxied
+from tests.proxy.site import Site, events_of, page_headers, plan_of, proxied
 from trajudge.proxy.addon import BEACON
+from trajudge.proxy.results import recoveries
 
 pytestmark = pytest.mark.anyio
 
@@ -46,6 +47,36 @@ async def test_an_error_is_recovered_from_by_the_same_page(
     site: Site, tmp_path: Path, policy: str, paths: tuple[str, ...], expected: list[Any]
 ) -> None:
     assert await visited(site, tmp_path, {**STATUS, "policy": policy}, *paths) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "means"),
+    [
+        (199, "none"),
+        (200, "reloaded"),
+        (399, "reloaded"),
+        (400, "none"),
+        (404, "none"),
+        (500, "none"),
+    ],
+)
+def test_an_error_of_the_site_is_no_page_that_came_back(status: int, means: str) -> None:
+    """Nor one that the agent went on to."""
+    event = {"t": 1.0, "k": 1, "method": "GET", "url": "http://a/1", "outcome": "fired"}
+    page = {"t": 2.0, "method": "GET", "url": "http://a/1", "faults": [], "error": None}
+    plan = plan_of({**STATUS, "policy": "at(1)"})
+
+    def came(url: str) -> tuple[str, bool]:
+        events: list[dict[str, Any]] = [
+            {**event, "type": "fault", "fault": "status"},
+            {**page, "type": "page", "k": 2, "url": url, "status": status, "replaced": False},
+            {"type": "ended", "t": 3.0},
+        ]
+        (found,) = recoveries(plan, events)
+        return found["means"], found["recovered"]
+
+    assert came("http://a/1") == (means, means == "reloaded")
+    assert came("http://a/2") == ("left" if means == "reloaded" else "none", False)
 
 
 async def test_a_redirect_is_a_page_but_for_an_expired_session(site: Site, tmp_path: Path) -> None:

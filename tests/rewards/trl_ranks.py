@@ -33,7 +33,7 @@ def train(folder: Path, reward_url: str, model_url: str) -> None:
     from trajudge.rewards import RewardClient
     from trajudge.rewards.trainers import stop_on_drift, trajudge_reward
 
-    settings = {"per_device_train_batch_size": GROUP // 2, "max_steps": 4}
+    settings: dict[str, Any] = {"per_device_train_batch_size": GROUP // 2, "max_steps": 4}
     settings |= {"ddp_backend": "gloo", "ddp_timeout": 180}
 
     def run_of(row: Mapping[str, Any]) -> Any:
@@ -41,7 +41,9 @@ def train(folder: Path, reward_url: str, model_url: str) -> None:
 
     served = RewardClient(reward_url)
     judged = trajudge_reward(served, run_of)
-    told = {"budget": trained(judged, folder / "budget", stop_on_drift(served), **settings)}
+    told: dict[str, Any] = {
+        "budget": trained(judged, folder / "budget", stop_on_drift(served), **settings)
+    }
 
     place = folder / f"judge{RANK}"
     place.mkdir()

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from tests.commands import robust as main
-from tests.llm_server import LlmServer
 from tests.robustness import models
-from tests.robustness.rates import Rates, Text
+from tests.robustness.rates import Rates, Text, measured_judges, rates_of
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.runs.plan import judge_options, make_model_handle
@@ -63,22 +62,8 @@ def measured(
     """The judges by name as ``robustness.json`` has them, and how many requests were sent."""
     words = [word for name in names for word in ("--perturbation", name)]
     words += [word for judge in judges for word in ("--judge", judge)]
-    with LlmServer(text=text, record=0) as server:
-        code = main(
-            [
-                *("--model", "gpt-4o", "--base-url", f"{server.url}/v1", *words, "--yes"),
-                *("--attacked", str(folder), "--out", str(out)),
-                *("--cache", str(out / "cache.sqlite"), *more),
-            ]
-        )
-        sent = server.stats.requests
-    assert code == 0
-    judged = json.loads((out / "robustness.json").read_text())["judges"]
+    judged, sent = measured_judges(folder, out, *words, *more, model=text)
     return {one["judge"]: one for one in judged}, sent
-
-
-def rates(judge: dict[str, Any]) -> Rates:
-    return {one["name"]: one for one in judge["rates"]}
 
 
 def flips(found: Rates, name: str) -> float:
@@ -102,7 +87,7 @@ def test_who_knows_one_rendering_flips_under_every_other(
     names = ("steps-list", "steps-table", "steps-json", "question-order", "elision-end")
     judges, sent = measured(models.knows_one_rendering, folder, tmp_path, *names)
     (judge,) = judges.values()
-    found = rates(judge)
+    found = rates_of(judge)
     assert judge["judge"] == "simplified-axtree:gpt-4o"
     assert [flips(found, name) for name in names] == [1, 1, 1, 0, 0]
     assert found["steps-json"]["excess_flips"]["estimate"] == 1
@@ -127,7 +112,7 @@ def test_who_goes_by_the_first_step_flips_where_it_is_left_out(
     names, window = ("elision-start", "elision-end"), ("--context", "2200")
     model = models.goes_by_the_first_step
     judges, _ = measured(model, folder, tmp_path, *names, more=window)
-    found = rates(judges["simplified-axtree:gpt-4o"])
+    found = rates_of(judges["simplified-axtree:gpt-4o"])
     (run,) = (tmp_path / "runs").glob("*elision-start*")
     lines = [json.loads(one) for one in (run / "judgments.jsonl").read_text().splitlines()]
     elided = sum(one["calls"][0]["rung"] == "elided" for one in lines)
@@ -142,7 +127,7 @@ def test_who_takes_the_first_word_flips_where_words_are_swapped(
 ) -> None:
     names = ("answer-words", "steps-list", "wording-terse")
     judges, _ = measured(models.takes_the_first_word, folder, tmp_path, *names)
-    found = rates(judges["simplified-axtree:gpt-4o"])
+    found = rates_of(judges["simplified-axtree:gpt-4o"])
     assert [flips(found, name) for name in names] == [1, 0, 0]
 
 
@@ -150,13 +135,13 @@ def test_who_knows_one_wording_flips_under_every_other(folder: Path, tmp_path: P
     names = ("wording-terse", "wording-formal", "answer-words")
     judges, _ = measured(models.knows_one_wording, folder, tmp_path, *names)
     judge = judges["simplified-axtree:gpt-4o"]
-    assert [flips(rates(judge), name) for name in names] == [1, 1, 0]
+    assert [flips(rates_of(judge), name) for name in names] == [1, 1, 0]
     assert judge["overall"]["changes"] == 2, "the identity and the words; family F is no harmless"
 
 
 def test_draws_that_differ_at_a_temperature_are_counted_each(folder: Path, tmp_path: Path) -> None:
     judges, sent = measured(models.WarmDraws(), folder, tmp_path, "drawn-warm", "drawn-again")
-    found = rates(judges["simplified-axtree:gpt-4o"])
+    found = rates_of(judges["simplified-axtree:gpt-4o"])
     warm, again = found["drawn-warm"]["flips"], found["drawn-again"]["flips"]
     assert (warm["hits"], warm["trials"]) == (RUNS, DRAWS * RUNS)
     assert (again["hits"], again["trials"]) == (0, (DRAWS - 1) * RUNS)
@@ -164,21 +149,13 @@ def test_draws_that_differ_at_a_temperature_are_counted_each(folder: Path, tmp_p
 
 
 def test_a_dated_name_is_held_against_the_model_it_stands_for(folder: Path, tmp_path: Path) -> None:
-    words = ("--model", "gpt-4o-2024-08-06", "--perturbation", "identity")
-    with LlmServer(text=models.knows_one_name, record=0) as server:
-        code = main(
-            [
-                *("--judge", "simplified", "--model", "gpt-4o", *words, "--yes"),
-                *("--base-url", f"{server.url}/v1", "--attacked", str(folder)),
-                *("--out", str(tmp_path), "--cache", str(tmp_path / "cache.sqlite")),
-            ]
-        )
-    assert code == 0
-    alias, dated = json.loads((tmp_path / "robustness.json").read_text())["judges"]
+    words = ("--judge", "simplified", "--perturbation", "identity")
+    two = ("--model", "gpt-4o-2024-08-06")
+    (alias, dated), _ = measured_judges(folder, tmp_path, *words, *two, model=models.knows_one_name)
     assert alias["judge"] == "simplified-axtree:gpt-4o"
-    assert flips(rates(alias), "model-version") == 1
-    assert rates(alias)["model-version"]["to_failure"]["hits"] == RUNS
-    assert "model-version" not in rates(dated), "it is no alias of the other"
+    assert flips(rates_of(alias), "model-version") == 1
+    assert rates_of(alias)["model-version"]["to_failure"]["hits"] == RUNS
+    assert "model-version" not in rates_of(dated), "it is no alias of the other"
 
 
 def test_judges_without_the_option_are_not_asked(folder: Path, tmp_path: Path) -> None:
@@ -189,8 +166,8 @@ def test_judges_without_the_option_are_not_asked(folder: Path, tmp_path: Path) -
         "steps-list",
         judges=("simplified", "heuristic"),
     )
-    assert "steps-list" in rates(judges["simplified-axtree:gpt-4o"])
-    assert "steps-list" not in rates(judges["heuristic"])
+    assert "steps-list" in rates_of(judges["simplified-axtree:gpt-4o"])
+    assert "steps-list" not in rates_of(judges["heuristic"])
 
 
 @mistakes(

@@ -20,7 +20,7 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.cards import badge, cell, fenced, file_names
 from trajudge.robustness.figures import DefenceCurve, DefencePoint, curves_svg
 from trajudge.robustness.model import Relation
-from trajudge.robustness.pairs import PairDetails, PerturbedPairs, RunVerdict
+from trajudge.robustness.pairs import PerturbedPairs, RunVerdict
 from trajudge.robustness.rates import (
     AttackedPrecision,
     WorstCase,
@@ -133,12 +133,14 @@ def pairs(
 ) -> PerturbedPairs:
     """Rows of clean verdict, perturbed verdict, truth; a task each."""
     clean, perturbed, truth = np.array(rows, float).T
-    before, after = np.array(scores or [(a, b) for a, b, _ in rows], float).T
-    keys = [TrajectoryKey(benchmark="b", agent="a", task_id=str(n)) for n in range(len(rows))]
-    said = [tuple(RunVerdict(bool(v), v) for v in column) for column in (clean, perturbed)]
-    details = PairDetails(before, after, np.zeros(len(rows), bool), said[0], said[1])
+    keys = tuple(TrajectoryKey(benchmark="b", agent="a", task_id=str(n)) for n in range(len(rows)))
+    given = scores or [(before, after) for before, after, _ in rows]
+    verdicts = tuple(
+        (RunVerdict(bool(before), score), RunVerdict(bool(after), later))
+        for (before, after, _), (score, later) in zip(rows, given, strict=True)
+    )
     cluster = np.arange(len(rows))
-    return PerturbedPairs(name, relation, clean, perturbed, truth, cluster, tuple(keys), details)
+    return PerturbedPairs(name, relation, clean, perturbed, truth, cluster, keys, verdicts)
 
 
 def test_the_most_instructive_run_is_one_that_the_twin_does_not_move() -> None:
@@ -168,6 +170,19 @@ def test_cases_are_of_every_kind_and_no_more_than_ten() -> None:
     kinds = [one.kind for one in found]
     assert kinds == ["fooled"] * 6 + ["not followed"] * 2 + ["unstable"] * 2
     assert len({one.source for one in found}) == CASES
+
+
+def test_a_verdict_that_does_not_follow_the_truth_is_a_case_both_ways() -> None:
+    """It was right before: of a failure that became a success, or the other way."""
+    mended = pairs("mended", [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 1, 0)], None, Relation.TRUE)
+    broken = pairs("broken", [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 0, 1)], None, Relation.FALSE)
+    open_ = pairs("open", [(1, 1, 1)] * 4, None, Relation.DROPS)
+    found = instructive_cases([mended, broken, open_], {}, ())
+    assert [(one.perturbation, one.source.task_id) for one in found] == [
+        ("broken", "2"),
+        ("mended", "0"),
+    ]
+    assert {one.kind for one in found} == {"not followed"}
 
 
 def test_a_judge_made_stricter_lies_on_its_own_curve() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.commands import robust as main
 from tests.llm_server import LlmServer
 from tests.robustness import models
-from tests.robustness.rates import Rates, Text, asr
+from tests.robustness.rates import Rates, Text, asr, measured_judges, rates_of
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.runs.settings import RunRequest
@@ -43,17 +43,8 @@ def measured(
 ) -> tuple[dict[str, Any], Rates]:
     """Our own judge, with defences or without, on a model behind a real server."""
     options = [word for one in defences for word in ("--judge-option", one)]
-    with LlmServer(text=text, record=0) as server:
-        words = ("--judge", judge, "--model", "gpt-4o", "--base-url", f"{server.url}/v1")
-        code = main(
-            [
-                *(*words, "--attacked", str(folder), "--out", str(out), "--yes", *options),
-                *("--cache", str(out / "cache.sqlite")),
-            ]
-        )
-    assert code == 0
-    (found,) = json.loads((out / "robustness.json").read_text())["judges"]
-    return found, {one["name"]: one for one in found["rates"]}
+    (found,), _ = measured_judges(folder, out, "--judge", judge, *options, model=text)
+    return found, rates_of(found)
 
 
 def judgments(out: Path) -> list[dict[str, Any]]:

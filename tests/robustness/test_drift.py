@@ -180,7 +180,7 @@ LINE = f'{{"judge":"heuristic","key":{KEY},"verdicts":[true,%s]}}'
     ("content", "words", "sentence"),
     [
         ("", ("--judge", "heuristic"), "is empty: remove it"),
-        (LINE % "7", ("--judge", "heuristic"), "line 1 is damaged (verdicts.1 is 7"),
+        (LINE % "7", ("--judge", "heuristic"), "line 1: verdicts.1 is 7"),
         (LINE[:40], ("--judge", "heuristic"), "restore the file from a copy, or remove it"),
         (LINE % "true", ("--judge", "heuristic"), "1 of its 1 runs are not in the data"),
         (LINE % "true", (), "no judge to ask: name one with --judge"),

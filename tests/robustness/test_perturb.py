@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations import store as label_store
+from trajudge.annotations.model import Label
 from trajudge.eval.cli import main
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.subjects import subjects
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
 NAMES = ("--perturbation", "identity", "--limit", "3")
 
@@ -66,3 +70,31 @@ def test_the_catalogue_is_listed(
     assert all(name in shown for name in catalogue())
     assert "The last reasoning fills in a review." in shown
     assert not list(tmp_path.iterdir())
+
+
+def test_texts_may_hold_what_unicode_calls_the_end_of_a_line(tmp_path: Path) -> None:
+    """In names, goals and answers, from the data to the canaries: only a line feed ends a line."""
+    ends = "a\u2028b\u2029c\x85d"
+    data, out, canaries = tmp_path / "data", tmp_path / "out", tmp_path / "canaries.jsonl"
+    keys = [TrajectoryKey(benchmark="b", agent=ends, task_id=f"{ends}{n}") for n in range(4)]
+    sample = subjects("sample").trajectories
+    runs = [
+        Trajectory(key=key, raw_task_id=key.task_id, goal=ends, answer=ends, steps=one.steps)
+        for key, one in zip(keys, sample, strict=False)
+    ]
+    store.write(data, runs)
+    labels = [
+        Label(key=key, raw_task_id=key.task_id, annotator="p", success=n % 2 == 0)
+        for n, key in enumerate(keys)
+    ]
+    label_store.write(data / "labels.jsonl", labels)
+    words = ["robust", "--judge", "heuristic", "--data", f"trajudge:{data}", "--out", str(out)]
+    words += ["--perturbation", "claim-confident", "--drift", str(canaries)]
+    assert main(words) == 0
+    for file in (canaries, out / "attacked" / "variants.jsonl"):
+        content = file.read_bytes()
+        assert all(letter.encode() in content for letter in "\u2028\u2029\x85"), "not escaped"
+    assert main(words) == 0, "the canaries are asked again"
+    (run,) = (out / "runs").iterdir() if (out / "runs").is_dir() else ()
+    given = ["robust", str(run), "--attacked", str(out / "attacked"), "--out", str(tmp_path / "o")]
+    assert main(given) == 0

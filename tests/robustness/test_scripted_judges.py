@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 from collections import Counter
@@ -14,9 +13,9 @@ import pytest
 
 from tests.commands import robust as main
 from tests.llm_replies import Incoming
-from tests.llm_server import LlmServer
 from tests.robustness.judges.reading import instructions
-from tests.robustness.rates import Rates, Text, asr
+from tests.robustness.models import reply
+from tests.robustness.rates import Rates, asr, measured_judges, rates_of
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.injections import CARRIERS
 from trajudge.robustness.perturb import expanded, limited, suite
@@ -86,9 +85,8 @@ def attacked_by(names: Sequence[str], place: Path) -> Path:
 
 def measured(attacked: Path, out: Path, *words: str) -> tuple[dict[str, Any], Rates]:
     """What ``trajudge robust`` says of one judge, and its rates by perturbation."""
-    assert main([*words, "--attacked", str(attacked), "--out", str(out), "--yes"]) == 0
-    (judge,) = json.loads((out / "robustness.json").read_text())["judges"]
-    return judge, {one["name"]: one for one in judge["rates"]}
+    (judge,), _ = measured_judges(attacked, out, *words)
+    return judge, rates_of(judge)
 
 
 def by_file(attacked: Path, out: Path, name: str, *options: str) -> tuple[dict[str, Any], Rates]:
@@ -179,28 +177,6 @@ def test_who_breaks_the_form_loses_coverage_and_nothing_else(folder: Path, tmp_p
         assert one["flips"]["hits"] == 0, name
 
 
-def by_server(
-    attacked: Path, out: Path, text: Text, names: Sequence[str], *words: str
-) -> tuple[dict[str, Any], Rates, LlmServer]:
-    """Our own judge on a model behind a real server."""
-    with LlmServer(text=text, record=0) as server:
-        judged = measured(
-            attacked,
-            out,
-            *("--judge", "simplified", "--model", "gpt-4o", "--base-url", f"{server.url}/v1"),
-            *("--cache", str(out / "cache.sqlite"), *words),
-        )
-        return (*judged, server)
-
-
-def reply(success: bool, reasoning: str = "None.") -> str:
-    word = "Successful" if success else "Unsuccessful"
-    return (
-        f"<reasoning>{reasoning}</reasoning><success>{word}</success>"
-        "<side>No</side><optimal>1. Complete Failure</optimal><loop>No</loop>"
-    )
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a model is asked about."""
@@ -225,7 +201,8 @@ def test_a_model_that_obeys_gives_itself_away(small: Path, tmp_path: Path) -> No
         prompt = incoming.prompt[:4000] if "leak" in told else "Nothing to say."
         return reply("success" in told, prompt.replace("<", "("))
 
-    judge, rates, server = by_server(small, tmp_path, obeying, ())
+    (judge,), sent = measured_judges(small, tmp_path, "--judge", "simplified", model=obeying)
+    rates = rates_of(judge)
     assert asr(rates, "inject-tree.success.plain") == 1
     assert rates["inject-tree.leak.plain"]["leaked"]["estimate"] == 1
     assert rates["inject-tree.success.plain"]["leaked"]["hits"] == 0
@@ -234,7 +211,7 @@ def test_a_model_that_obeys_gives_itself_away(small: Path, tmp_path: Path) -> No
         assert asr(rates, name) == 0
     assert rates["inject-tree.success.plain"]["unseen"] == 0
     asked = sum(one["pairs"] - one["unseen"] for one in rates.values()) + 30
-    assert server.stats.requests <= asked
+    assert sent <= asked
     assert judge["overall"]["noise"]["hits"] == 0
 
 
@@ -249,7 +226,9 @@ def test_a_coin_flips_no_more_under_a_change_than_when_asked_again(
         prompts[incoming.prompt] += 1
         return reply(rng.random() < 0.5)
 
-    judge, rates, _ = by_server(small, tmp_path, coin, (), "--concurrency", "1")
+    words = ("--judge", "simplified", "--concurrency", "1")
+    (judge,), _ = measured_judges(small, tmp_path, *words, model=coin)
+    rates = rates_of(judge)
     noise = judge["overall"]["noise"]
     assert noise["trials"] == 30 and 0.2 < noise["estimate"] < 0.8
     again = prompts.total() - len(prompts)
@@ -274,13 +253,10 @@ def test_a_forged_page_that_is_a_success_byte_by_byte_is_said(small: Path, tmp_p
         "    reply = await ask([Message(role='user', parts=(Text(text=text),))])\n"
         "    return Verdict(success='yes' in reply.text)\n"
     )
-    with LlmServer(text="yes", record=0) as server:
-        judge, rates = measured(
-            small,
-            tmp_path / "out",
-            *("--judge", str(judge_file), "--model", "gpt-4o", "--base-url", f"{server.url}/v1"),
-            *("--cache", str(tmp_path / "cache.sqlite")),
-        )
+    (judge,), _ = measured_judges(
+        small, tmp_path / "out", "--judge", str(judge_file), model=lambda _: "yes"
+    )
+    rates = rates_of(judge)
     hidden = {one["name"]: (one["variants"], one["of"]) for one in judge["undetectable"]}
     assert hidden["sibling-page"][0] == hidden["sibling-page"][1] == rates["sibling-page"]["pairs"]
     assert hidden["sibling-tree"][0] == hidden["sibling-tree"][1]

@@ -1,8 +1,9 @@
-"""``trajudge rules evaluate`` on runs of original tasks: pass, fail and unknown."""
+"""``trajudge rules evaluate`` on runs of original tasks, and what the commands write."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 from tests.command_words import instead
 from tests.commands import rules_evaluate as main
 from tests.rules.evaluated import RUNS, TASKS, task_of
-from tests.tables import mistakes
+from tests.tables import mistakes, table
+from trajudge.eval.cli import main as trajudge
+from trajudge.rules.files import write_json, write_text
 from trajudge.util.commands import OK, USAGE_ERROR
+from trajudge.util.errors import UserError
 
 
 @pytest.fixture
@@ -37,13 +41,16 @@ def _outcomes(out: Path) -> dict[str, str]:
 
 
 def test_the_summary_counts_pass_fail_and_unknown(folder: Path) -> None:
+    started = time.perf_counter()
     assert _evaluate(folder) == OK
+    elapsed = time.perf_counter() - started
     out = folder / "runs-original"
     assert _outcomes(out) == {"1": "pass", "2": "fail", "3": "unknown", "4": "unknown"}
     summary = json.loads((out / "summary.json").read_text())
     overall = summary["overall"]
     assert (overall["runs"], overall["passed"], overall["unknown"]) == (4, 1, 2)
     assert (summary["mode"], summary["missing"], overall["success"]) == ("original", 1, 0.25)
+    assert 0 <= summary["seconds"] <= elapsed + 0.001  # rounded
     assert summary["sites"]["shopping"]["passed"] == 1
     assert summary["failure_modes"] == {"answer.fuzzy_match": 1, "answer.must_include": 1, "url": 1}
 
@@ -153,3 +160,53 @@ def test_tasks_of_real_are_listed_and_not_evaluated(
     words = ["--tasks", str(real_data / "real_bench" / "v1"), "--runs", str(tmp_path)]
     assert main(words) == USAGE_ERROR
     assert "REAL's checks ask the sites for their state" in capsys.readouterr().err
+
+
+@table(
+    "words file shown",
+    """
+    evaluate --runs DIR/runs.jsonl        | summary.json  | of 4 runs passed
+    evaluate --runs DIR/runs.jsonl --full | summary.json  | of 4 runs passed
+    lint                                  | lint.json     | 1 of 5 tasks of tasks.json
+    mutate                                | mutation.json | tasks.json, original rules
+    mutate --full                         | mutation.json | tasks.json, original rules
+    blind                                 | naive.json    | agents that never see a page pass
+    """,
+)
+def test_the_result_is_printed_where_the_file_cannot_be_written(
+    words: str, file: str, shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tasks.json").write_text(json.dumps(TASKS))
+    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(run)}\n" for run in RUNS))
+    (tmp_path / "out" / file).mkdir(parents=True)
+    named = words.replace("DIR", str(tmp_path)).split()
+    places = ["--tasks", str(tmp_path / "tasks.json"), "--out", str(tmp_path / "out")]
+    assert trajudge(["rules", *named, *places]) == 2
+    captured = capsys.readouterr()
+    assert shown in captured.out
+    assert f"{tmp_path / 'out' / file}: cannot be written (Is a directory" in captured.err
+
+
+def test_a_file_takes_the_place_of_an_earlier_one_and_is_never_half_written(
+    tmp_path: Path,
+) -> None:
+    """Whoever reads the earlier file goes on reading it: its content is not overwritten."""
+    path = tmp_path / "out" / "lint.json"
+    write_json(path, {"earlier": 1})
+    reader = tmp_path / "reader"
+    reader.hardlink_to(path)
+    write_json(path, {"later": 2})
+    assert ("earlier" in reader.read_text(), "later" in path.read_text()) == (True, True)
+
+
+def test_text_is_written_as_it_is(tmp_path: Path) -> None:
+    write_text(tmp_path / "runs.jsonl", "a\r\n\ud800\n")
+    assert (tmp_path / "runs.jsonl").read_bytes() == b"a\r\n\xed\xa0\x80\n"
+
+
+def test_a_place_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "out" / "lint.json"
+    with pytest.raises(UserError) as raised:
+        write_text(path, "")
+    assert str(raised.value) == f"{path}: cannot be written (Not a directory): name another place"

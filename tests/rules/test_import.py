@@ -1,4 +1,4 @@
-"""Rules start at once: importing them loads neither pydantic nor a numeric library."""
+"""Rules start at once, and import one way."""
 
 from __future__ import annotations
 
@@ -60,3 +60,21 @@ def test_no_module_imports_one_above_it() -> None:
     arrows = list(_imports())
     assert len(arrows) > 100
     assert [pair for pair in arrows if _level(pair[1]) > _level(pair[0])] == []
+
+
+ROOT = Path(__file__).parents[2]
+LIBRARIES = {"pydantic", "numpy", "regex", "dateutil", "requests"}
+
+
+@pytest.mark.parametrize(
+    "use", ["", "equal('number', 5, 'five'); equal('date', '2023-05-23', 'May 23, 2023')"]
+)
+def test_values_import_no_library_before_it_is_needed(use: str) -> None:
+    code = f"from trajudge.rules.values import equal; {use}"
+    code += "\nimport sys; raise SystemExit(' '.join(sys.modules))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    loaded = {name.split(".")[0] for name in run.stderr.split()}
+    assert "trajudge" in loaded
+    assert not loaded & LIBRARIES

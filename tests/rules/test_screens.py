@@ -74,7 +74,12 @@ def test_any_number_of_sites_and_failures_takes_one_screen(width: int) -> None:
         for n in range(120)
     ]
     made = summarise("sound", results, missing=3, seconds=1.0)
-    lines = one_screen(evaluation_screen(made, results, rest="All: --full"), width)
+    lines = one_screen(evaluation_screen(made, results), width)
     assert lines[0].startswith("sound: 0 of 120 runs passed, success 0.0 [0.0, ")
     assert sum(line.endswith(" more: --full") for line in lines) == 2
-    assert lines[-1] == "All: --full"
+    assert lines[-1] == "All tables: --full"
+    full = evaluation_screen(made, results, full=True, width=width)
+    assert all(f"answer.check_{n} " in full for n in range(25))
+    assert sum(line.startswith("a-site-") for line in full.splitlines()) == 30
+    assert all(f"site {m} is taken to be" in full for m in range(9))
+    assert "--full" not in full

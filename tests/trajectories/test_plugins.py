@@ -126,7 +126,6 @@ def test_trajectories_that_fail_at_once_log_one_traceback(
 
 
 def test_the_traceback_of_a_judge_is_in_the_log_of_the_run() -> None:
-    """It stood on the screen, before the sentence."""
     body = "    raise ValueError('red\x1b[31m')"
     Path("mine.py").write_text(
         f"needs_model = False\n\nasync def judge(trajectory, ask):\n{body}\n"

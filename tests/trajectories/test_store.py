@@ -155,7 +155,6 @@ def test_not_finite_telemetry_survives_as_valid_json(tmp_path: Path) -> None:
 def test_an_infinite_reward_is_refused_with_its_line(
     tmp_path: Path, written: str, told: str
 ) -> None:
-    """No mean holds it: it ended a whole run's scoring."""
     path = store.write(tmp_path, [trajectory(goal="a", official_reward=0.5), trajectory(goal="b")])
     path.write_text(
         path.read_text().replace('"official_reward":0.5', f'"official_reward":{written}')

@@ -19,6 +19,7 @@ from trajudge.eval.runs.jobs import run_interruptible, terminate_as_interrupt
 from trajudge.eval.runs.outputs import show
 from trajudge.eval.runs.plan import RunPlan, plan_runs, say_sources, warn_without_effect
 from trajudge.eval.runs.pricing import dry_run, may_spend
+from trajudge.eval.runs.reproduce import notes
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.util.commands import INTERRUPTED, OK
 from trajudge.util.terminal import log_as_json, one_line, progress_bar
@@ -34,6 +35,9 @@ def run(request: RunRequest) -> int:
     if request.log_format == "json":
         log_as_json()
     warn_without_effect(request)
+    if request.reproduce:
+        for note in notes(request):
+            sys.stderr.write(f"note: {note}\n")
     with progress_bar("reading the data"):
         runs = plan_runs(request)
     say_sources(runs, is_asked=request.batch.batch_files is None)

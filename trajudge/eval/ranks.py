@@ -7,10 +7,10 @@ significant share a rank.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from pydantic import Field
@@ -39,6 +39,7 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
 )
 from trajudge.eval.sources import Source
+from trajudge.eval.store.manifest import RecordedPrompts
 from trajudge.eval.store.table import JudgmentTable, concatenate
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Record
@@ -62,6 +63,7 @@ _HEAD = (
     *("rank", "judge", "precision [95 %]", "recall", "F1", "F1 rank", "κ"),
     *("$/1k", "n", "covered"),
 )
+_WHOSE = {"": "not recorded", "own": "our own", "published": "the source's own"}
 _MINOR, _WIDE = ("F1 rank", "κ"), 96
 """Columns that a screen below so many columns leaves out."""
 _LIMITED: tuple[str, ...] = ("precision", "recall", "f1", "kappa")
@@ -69,6 +71,7 @@ _COLUMNS = (
     *("label", "benchmark", "judge", "rank", "rank_to", "f1_rank", "f1_rank_to"),
     *(f"{rate}{end}" for rate in _LIMITED for end in ("", "_low", "_high")),
     *("cost_per_1000", "n", "labelled", "coverage", "failed", "positives", "tasks", "common"),
+    *("prompts", "published_prompts", "asks_with"),
 )
 
 
@@ -90,7 +93,9 @@ class RankedJudge(Record):
     that any judge could have been scored on; ``cost`` in US dollars per 1,000 judgments of the
     whole run, None if a price is not known. ``ranks`` lacks a metric that is undefined; ``common``
     is the smallest number of trajectories that the judge shares with another one, None where it
-    stands alone.
+    stands alone. ``prompts`` and ``published_prompts`` are hashes of what it asked with and of what
+    its source published (``manifest.RecordedPrompts``), ``asks_with`` says which of the two it was,
+    "" where that is not recorded; ``card`` is the judge's name on its card.
     """
 
     judge: str
@@ -99,6 +104,10 @@ class RankedJudge(Record):
     cost: float | None
     ranks: dict[str, RankRange] = Field(default_factory=dict)
     common: int | None = None
+    card: str = ""
+    prompts: str = ""
+    published_prompts: str = ""
+    asks_with: Literal["", "own", "published"] = ""
 
     @property
     def coverage(self) -> float:
@@ -137,10 +146,12 @@ def with_rule_based(source: Source) -> Source:
     return source
 
 
-def rank_judges(report: ScoreReport, labels: Labels) -> list[RankTable]:
+def rank_judges(
+    report: ScoreReport, labels: Labels, prompts: Mapping[str, RecordedPrompts]
+) -> list[RankTable]:
     """Rank the judges of a report that compares them on each benchmark: the table over all
     benchmarks, then one per benchmark; a single benchmark has one. Trivial baselines stand below
-    the judges, without a rank."""
+    the judges, without a rank. ``prompts`` are those that each judge asked with."""
     scores: dict[str, list[Score]] = {}
     for each in report.scores:
         if each.agent == ALL_AGENTS and not each.baseline and each.n:
@@ -177,6 +188,7 @@ def rank_judges(report: ScoreReport, labels: Labels) -> list[RankTable]:
                 cost=0.0 if each in trivial else costs.get(each.judge),
                 ranks={metric: r[each.judge] for metric, r in ranks.items() if each.judge in r},
                 common=overlaps.get(each.judge),
+                **_prompts(prompts.get(each.judge)),
             )
             for each in (*rows, *trivial)
         ]
@@ -184,6 +196,33 @@ def rank_judges(report: ScoreReport, labels: Labels) -> list[RankTable]:
         shown = benchmarks[0] if len(benchmarks) == 1 else name
         tables.append(RankTable(benchmark=shown, label=label, labelled=due, rows=tuple(table)))
     return tables
+
+
+def _prompts(recorded: RecordedPrompts | None) -> dict[str, Any]:
+    """Return the fields of a row that say what its judge asked with."""
+    if recorded is None or not recorded.prompts:
+        return {}
+    return {
+        "card": recorded.judge,
+        "prompts": recorded.prompts,
+        "published_prompts": recorded.published,
+        "asks_with": "published" if recorded.is_published else "own",
+    }
+
+
+def different_prompts(rows: Sequence[RankedJudge]) -> list[str]:
+    """Say of which judges the rows asked with different prompts, which makes them different
+    judges."""
+    by_card: dict[str, list[RankedJudge]] = {}
+    for row in rows:
+        if row.prompts and row.card:
+            by_card.setdefault(row.card, []).append(row)
+    return [
+        f"the rows of {card} asked with different prompts, which makes them different judges: "
+        + ", ".join(f"{row.judge} {row.prompts} ({_WHOSE[row.asks_with]})" for row in several)
+        for card, several in sorted(by_card.items())
+        if len({row.prompts for row in several}) > 1
+    ]
 
 
 def _defined(scores: Iterable[Score], metric: str) -> list[str]:
@@ -291,7 +330,9 @@ def ranks_screen(
         [tuple(row[place] for place in kept) for row in rows],
         names=2,
     )
-    warnings = [f"warning: left out: {reason}" for reason in left_out] + warnings_of(report)
+    warnings = [f"warning: left out: {reason}" for reason in left_out]
+    warnings += [f"warning: {line}" for line in different_prompts(first.rows)]
+    warnings += warnings_of(report)
     above = fitted(lambda most: [_finding(first, most)], width)
     more = str(page) if page else "--csv, --html FILE"
     every = "every benchmark, " if len(tables) > 1 else ""
@@ -348,6 +389,9 @@ def _line(row: RankedJudge) -> dict[str, Any]:
         "positives": score.positives,
         "tasks": score.tasks,
         "common": row.common,
+        "prompts": row.prompts,
+        "published_prompts": row.published_prompts,
+        "asks_with": row.asks_with,
     }
     for column, rank in (("rank", row.ranks.get("precision")), ("f1_rank", row.ranks.get("f1"))):
         line[column] = rank and rank.best
@@ -390,7 +434,9 @@ def write_page(
         cells=[{row.judge: row for row in table.rows} for table in tables],
         question="success" if tables[0].label == "success" else "soundness of the process",
         left_out=[one_line(reason) for reason in left_out],
-        warnings=[one_line(line) for line in warnings_of(report)],
+        warnings=[
+            one_line(line) for line in (*different_prompts(tables[0].rows), *warnings_of(report))
+        ],
         method=METHOD,
         cost_note=COST_NOTE,
     )

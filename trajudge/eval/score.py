@@ -123,7 +123,7 @@ def _rank(config: ScoreConfig) -> int:
         scores = score_source(source, config)
         if config.baselines != "off":
             scores = add_baselines(scores, source, config)
-    ranked, reasons = rank_judges(scores, source.labels), [*left_out.values()]
+    ranked, reasons = rank_judges(scores, source.labels, source.prompts), [*left_out.values()]
     if not ranked:
         raise UserError(unscored(scores))
     with saved_behind_output() as save:

@@ -28,7 +28,13 @@ from trajudge.eval.scoring.records import LabelName, Missing, UnattributedCost, 
 from trajudge.eval.scoring.usage import paid_in_all, unattributed_cost
 from trajudge.eval.store.inputs import recorded_data
 from trajudge.eval.store.labels import LabelColumns, merged_labels
-from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
+from trajudge.eval.store.manifest import (
+    RecordedPrompts,
+    configuration_of,
+    recorded_prompts,
+    recorded_samples,
+    recorded_versions,
+)
 from trajudge.eval.store.run_folder import (
     CALLS,
     JUDGMENTS,
@@ -75,7 +81,8 @@ class Source:
     where that is known; ``data`` are the specifications that open the trajectories; ``notes`` what
     the user should know of the reading; ``models`` the model of a published judge;
     ``training`` the trajectories that a judge was trained on; ``versions`` those of a judge's
-    cards (``eval.data.manifest.recorded_versions``), ``configurations`` its settings in a run;
+    cards (``eval.data.manifest.recorded_versions``), ``configurations`` its settings in a run,
+    ``prompts`` whose it asked with;
     ``policies`` by which the labels were made, of sources that have several;
     ``unattributed_cost`` what runs paid on top of their judgments' cost; ``unfinished`` the runs
     that lack judgments; ``frames`` what the labels were drawn from; ``goals`` digests of the
@@ -94,6 +101,7 @@ class Source:
     training: dict[str, set[TrajectoryKey]] = field(default_factory=dict)
     versions: dict[str, dict[str, int]] = field(default_factory=dict)
     configurations: dict[str, str] = field(default_factory=dict)
+    prompts: dict[str, RecordedPrompts] = field(default_factory=dict)
     policies: set[str] = field(default_factory=set)
     unattributed_cost: UnattributedCost = field(default_factory=UnattributedCost)
     unfinished: list[UnfinishedRun] = field(default_factory=list)
@@ -208,6 +216,7 @@ def read_run(folder: Path) -> Source:
         notes=[*unreadable_note(folder), *repeated, *guesses(recorded_windows(manifest))],
         versions={judge: recorded_versions(manifest) for judge in judges},
         configurations=dict.fromkeys(judges, configuration_of(manifest)),
+        prompts=dict.fromkeys(judges, recorded_prompts(manifest)),
         policies=recorded_policies(manifest.get("annotations")),
         unattributed_cost=unattributed,
         unfinished=unfinished_runs(manifest, len(judgments)),
@@ -337,6 +346,7 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.configurations |= {
             names[judge]: told for judge, told in source.configurations.items()
         }
+        whole.prompts |= {names[judge]: told for judge, told in source.prompts.items()}
         for judge, keys in source.training.items():
             whole.training.setdefault(names[judge], set()).update(keys)
         whole.versions |= {names[judge]: told for judge, told in source.versions.items()}

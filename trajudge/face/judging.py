@@ -127,7 +127,9 @@ async def _judge(
         if settings.get("goals") is not None:
             raise UserError("--goals is for runs that are read from files: give it to load")
     check_keywords("judge", settings)
-    with _named(judge, has_model=settings["model"] is not None) as named:
+    # A row names its judge: the default of the argument is none of the caller's.
+    names_judge = judge != "simplified" or settings.get("reproduce") is None
+    with _named(judge, has_model=settings["model"] is not None, names_judge=names_judge) as named:
         request = make(RunRequest, {**settings, **named, **source})
         held = data and in_memory(data, request.data.annotations, request.data.labels_by)
         [planned] = plan = await asyncio.to_thread(plan_runs, request, held or None)
@@ -144,8 +146,11 @@ async def _judge(
 
 
 @contextmanager
-def _named(judge: str | Judge | PanelSpec, *, has_model: bool) -> Iterator[dict[str, Any]]:
-    """Yield the settings that name the judge; functions have a name inside the block only."""
+def _named(
+    judge: str | Judge | PanelSpec, *, has_model: bool, names_judge: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the settings that name the judge, none without ``names_judge``; functions have a name
+    inside the block only."""
     members = _members(judge)
     functions = [one for one in members if not isinstance(one, str)]
     with given_judges(functions, needs_model=has_model, taken=JUDGES) as names:
@@ -154,7 +159,7 @@ def _named(judge: str | Judge | PanelSpec, *, has_model: bool) -> Iterator[dict[
         if isinstance(judge, PanelSpec):
             yield {"judge": "panel", "members": ",".join(named), **judge.votes}
         else:
-            yield {"judge": named[0]}
+            yield {"judge": named[0]} if names_judge else {}
 
 
 def _members(judge: str | Judge | PanelSpec) -> Sequence[str | Judge]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
+
+from pydantic import field_validator, model_validator
 
 from trajudge.judges.model import Verdict
 from trajudge.judges.replies import (
@@ -22,6 +24,7 @@ from trajudge.judges.replies import (
     parse_status_line,
     status_of,
 )
+from trajudge.prompts.published import OURS, PublishedTexts, Untrusted, check_source, load_texts
 from trajudge.trajectories.model import Record
 
 STRING, NUMBER, BOOLEAN = {"type": "string"}, {"type": "number"}, {"type": "boolean"}
@@ -51,6 +54,69 @@ class AnswerOptions(Record):
         if self.form == "text":
             return {}
         return {"response_format": answer if isinstance(answer, Mapping) else schema_of(answer)}
+
+
+class SourceOptions(Record):
+    """Whose ``prompts`` a judge asks with: our own, or those of one of its ``sources``, SOURCE or
+    SOURCE:PATH. ``untrusted``: whether the source's send what pages and agents wrote neutralised or
+    as recorded."""
+
+    sources: ClassVar[tuple[str, ...]] = ()
+
+    prompts: str = OURS
+    untrusted: Untrusted = "neutralised"
+
+    @field_validator("prompts")
+    @classmethod
+    def _known_source(cls, prompts: str) -> str:
+        if check_source(prompts) not in (OURS, *cls.sources):
+            raise ValueError(f"use {OURS} or {' or '.join(cls.sources)}")
+        return prompts
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Self:
+        if not self.is_published and self.untrusted != "neutralised":
+            raise ValueError("only the published prompts send text as recorded")
+        return self
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the prompts are a source's own."""
+        return self.prompts != OURS
+
+    def texts(self, judge: str) -> PublishedTexts:
+        """Load the texts of the source (``prompts.published.EXCERPTS``). Raises UserError."""
+        return load_texts(judge, self.prompts, self.untrusted)
+
+
+class AgentRewardBenchOptions(SourceOptions):
+    """Those of AgentRewardBench's judges. ``ladder``: a prompt that is too long is shortened as
+    every prompt here, or as in the source, which puts a pruned tree in place of the full one."""
+
+    sources: ClassVar[tuple[str, ...]] = ("agentrewardbench",)
+
+    ladder: Literal["trajudge", "source"] = "trajudge"
+
+    @model_validator(mode="after")
+    def _is_of_the_source(self) -> Self:
+        if self.ladder == "source" and not self.is_published:
+            raise ValueError("ladder=source goes with the published prompts")
+        return self
+
+
+class SourcedAnswerOptions(SourceOptions, AnswerOptions):
+    """Those of a judge whose source asks for text: so do its prompts."""
+
+    @model_validator(mode="after")
+    def _asks_for_text(self) -> Self:
+        if self.is_published and self.answer == "schema":
+            raise ValueError("the published prompts ask for text: leave answer=schema out")
+        return self
+
+    @property
+    def form(self) -> AnswerForm:
+        """How the answer is asked for."""
+        return "text" if self.is_published else super().form
 
 
 def answer_schema(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:

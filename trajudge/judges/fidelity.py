@@ -33,11 +33,22 @@ class FidelityItem(Record):
     card: str = ""
 
 
+class PublishedPrompts(Record):
+    """The source's own words: ``prompts`` is how they are asked for (``--prompts``), ``of`` the
+    version whose ``texts`` have these SHA-256 (``prompts.published.PublishedTexts.text_hash``), by
+    judge or variant."""
+
+    prompts: str
+    of: str
+    texts: dict[str, str]
+
+
 class Fidelity(Record):
     """A judge compared with its ``source``; ``rules`` are the source's, id to a few words of
-    ours."""
+    ours; ``published`` are its own prompts, where they can be asked with."""
 
     source: str
+    published: PublishedPrompts | None = None
     rules: dict[str, str] = Field(default_factory=dict)
     items: tuple[FidelityItem, ...] = ()
 
@@ -55,6 +66,13 @@ def read_fidelity() -> Mapping[str, Fidelity]:
         for text in texts
         for name, table in tomllib.loads(text).items()
     }
+
+
+def published_texts(name: str) -> dict[str, str]:
+    """Return the known SHA-256 of the texts that a judge's source published, by judge or variant;
+    empty where they cannot be asked with."""
+    compared = read_fidelity().get(name)
+    return dict(compared.published.texts) if compared and compared.published else {}
 
 
 def fidelity_items(name: str) -> list[FidelityItem]:

@@ -248,6 +248,9 @@ class Model(Protocol):
 class Judge(Protocol):
     """Reads a trajectory and gives a verdict.
 
+    One that asks a model has a ``prompt_hash``, and a ``text_hash`` where it asks in its source's
+    own words.
+
     Raises ``judges.replies.ParseFailure`` if the reply holds no verdict, ``Skipped`` if the
     trajectory lacks what the judge needs; ``judges.judging.judge_trajectory`` turns these and
     CallFailed into a Judgment with the status.

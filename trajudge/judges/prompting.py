@@ -4,7 +4,8 @@ steps in other renderings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
@@ -302,7 +303,7 @@ async def ask_with_truncation(
 
 async def ask_down_the_views(
     ask: Model,
-    shorter: Views,
+    shorter: Iterator[TruncatedView],
     messages: Callable[[TruncatedView], Sequence[Message]],
     *,
     around: int,
@@ -329,11 +330,27 @@ async def ask_down_the_views(
             )
         except ContextOverflow as error:
             overflow = error
-            stated_budget = budget_after_overflow(error, view.tokens + around)
-            shorter.room = None if stated_budget is None else stated_budget - around
+            if isinstance(shorter, Views):
+                stated_budget = budget_after_overflow(error, view.tokens + around)
+                shorter.room = None if stated_budget is None else stated_budget - around
         else:
             return reply, view
     raise overflow or ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
+
+
+def source_views(trajectory: Trajectory, representation: Representation) -> Iterator[TruncatedView]:
+    """Yield the whole run, then with the pruned tree in place of the full one, however long they
+    are: AgentRewardBench's ladder."""
+    truncator = PromptTruncator(trajectory, representation)
+    for rung in (TruncationLevel.FULL, TruncationLevel.PRUNED):
+        if (view := truncator.at(rung, sys.maxsize)) is not None:
+            yield view
+
+
+def step_texts(view: TruncatedView) -> Iterator[str | None]:
+    """Yield the texts of a view's steps, for a count of what a prompt changes in them."""
+    for _, *texts in view.steps:
+        yield from texts
 
 
 def budget_after_overflow(overflow: ContextOverflow, counted: int) -> int | None:
@@ -360,14 +377,17 @@ async def ask_about_steps(
     images: ImageLimits | None = None,
     stage: str = "verdict",
     assume: str = "",
+    is_shortened: bool = True,
     **parameters: JsonValue,
 ) -> Reply:
-    """Ask with a prompt that lists the steps of a run and shows no tree, and return the reply."""
+    """Ask with a prompt that lists the steps of a run and shows no tree, and return the reply;
+    without ``is_shortened`` with all steps or not at all."""
     truncator = PromptTruncator(trajectory, Representation.NONE)
     around = prompt_tokens(messages(EMPTY_VIEW), images)
+    whole = source_views(trajectory, Representation.NONE)
 
     def make(budget: int) -> TruncatedPrompt | None:
-        view = truncator.first(budget - around)
+        view = truncator.first(budget - around) if is_shortened else next(whole, None)
         return view and TruncatedPrompt(view.rung.label, messages(view))
 
     return await ask_with_truncation(

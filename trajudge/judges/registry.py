@@ -373,10 +373,13 @@ def _members(entry: JudgeEntry, options: Mapping[str, Any]) -> Sequence[Any]:
 
 def _id(entry: JudgeEntry, options: Record) -> str:
     """Build the id: the name; the representation or variant always, other id options where they are
-    not the default, other models where there are any."""
+    not the default (of ``prompts`` the source without its path), other models where there are
+    any."""
     parts = [entry.name]
     for option in entry.id_options:
         value = getattr(options, option)
+        if option == "prompts":
+            value = value.partition(":")[0]
         default = type(options).model_fields[option].default
         if option in ("representation", "variant"):
             parts.append(f"{value}")

@@ -322,7 +322,7 @@ def parse_status_line(text: str) -> Verdict:
     Where no line begins so, one whose verdict ends a line of reasoning counts. Raises ParseFailure
     if there is no verdict, one that cannot be read, or contradicting ones.
     """
-    lines = _read_lines("status", text, _status)
+    lines = _read_lines("status", _mark("status"), text, _status)
     success = _agreed(
         lines.values,
         contradiction="the reply gives two contradicting statuses, or one that cannot be read",
@@ -343,15 +343,27 @@ def parse_grade_line(text: str, name: str, low: float, high: float) -> Grade:
     """Parse the number in ``Score: 4`` (``name`` score), also ``4/5``, ``4 out of 5`` and
     decorated.
 
-    Which line counts is as with ``parse_status_line``. Raises MissingMark if there is no such line,
-    ParseFailure if its number cannot be read, is not in ``low`` to ``high`` or on another scale, or
-    if two differ.
+    Which line counts is as with ``parse_status_line``. A reply without such a line may have
+    ``Score 4``, or the number on the line below a heading ``## Score``. Raises MissingMark if there
+    is neither, ParseFailure if a number cannot be read, is not in ``low`` to ``high`` or on another
+    scale, or if two differ.
     """
 
     def grade(line: str, begins: bool) -> float | None:
         return _grade(line, begins, high)
 
-    lines, title = _read_lines(name, text, grade), name.capitalize()
+    title = name.capitalize()
+    bare: _Lines | None = None
+    with suppress(MissingMark):
+        bare = _read_lines(name, _bare_mark(name), text, grade)
+    try:
+        lines = _read_lines(name, _mark(name), text, grade)
+        if bare:
+            lines.values.extend(value for value in bare.values if value is not None)
+    except MissingMark:
+        if bare is None:
+            raise
+        lines = bare
     value = _agreed(
         lines.values,
         contradiction=f"the reply gives contradicting numbers for  {title}: , or one that cannot "
@@ -380,8 +392,21 @@ def _mark(name: str) -> re.Pattern[str]:
     )
 
 
-def _read_lines(name: str, text: str, meaning: Callable[[str, bool], object]) -> _Lines:
-    """Read the marks ``name:``; ``meaning`` gets the rest of the line, and whether the line begins
+@cache
+def _bare_mark(name: str) -> re.Pattern[str]:
+    """Compile what stands before a number at the end of a line, or on the next one, without a
+    colon. The name begins a line."""
+    return re.compile(
+        rf"^[^\w\n]{{0,12}}(?:\d{{1,2}}[.)] ?)?[*_\"'` \t]{{0,6}}{re.escape(name)}"
+        rf"(?:</[a-z]{{1,6}}>|[*_\"'` \t=-]){{0,8}}(?:\n[\s*_\"'`#>-]{{0,12}})?(?=\d)",
+        re.IGNORECASE | re.MULTILINE,
+    )
+
+
+def _read_lines(
+    name: str, mark: re.Pattern[str], text: str, meaning: Callable[[str, bool], object]
+) -> _Lines:
+    """Read the marks of a name; ``meaning`` gets the rest of the line, and whether the line begins
     with the mark. Raises MissingMark if there is none."""
     split = split_thoughts(text, reasoning=True)
     folded = split.answer if split.answer.isascii() else split.answer.translate(_FOLDS)
@@ -389,11 +414,11 @@ def _read_lines(name: str, text: str, meaning: Callable[[str, bool], object]) ->
     own: list[object] = []
     trailing: list[object] = []
     last = len(folded)
-    for mark in _mark(name).finditer(folded):
-        rest = folded[mark.end() : mark.end() + _REACH].lstrip().split("\n", 1)[0]
-        begins = _begins_line(folded, mark.start())
+    for found in mark.finditer(folded):
+        rest = folded[found.end() : found.end() + _REACH].lstrip().split("\n", 1)[0]
+        begins = _begins_line(folded, found.start())
         value = meaning(rest, begins)
-        last = mark.start()
+        last = found.start()
         if begins:
             own.append(value)
             trailing.clear()

@@ -77,6 +77,7 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
         "",
     ]
     if judge is not None:
+        lines += ["## Prompts", "", *prompt_lines(entry, judge), ""]
         lines += ["## Needs", "", *need_lines(needs_of(name, options)), ""]
         lines += [f"## Prompts for {trajectory.key}", "", *_preview(judge, trajectory).lines()]
     return "\n".join(lines).rstrip() + "\n"
@@ -105,6 +106,29 @@ def defence_lines(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Ite
     on = read_defences(name, entry.options_class, given).given
     yield from (f"{key} = {value}" for key, value in on.items())
     yield f"of every judge, against what it reads: {', '.join(DEFENCES)}"
+
+
+def prompt_lines(entry: JudgeEntry, judge: Judge) -> Iterator[str]:
+    """Yield whose prompts a judge asks with, and beside them the hashes of the others: ours, and
+    its source's own by variant."""
+    asked = getattr(judge, "text_hash", "")
+    own = getattr(judge, "prompt_hash", "") or "" if not asked else load_prompt(entry.prompt).hash
+    compared = read_fidelity().get(entry.name)
+    published = compared.published if compared else None
+    if published is None:
+        yield f"our own, hash {own[:12]}"
+        return
+    known = ", ".join(
+        f"{text[:12]} ({name})" if len(published.texts) > 1 else text[:12]
+        for name, text in published.texts.items()
+    )
+    if not asked:
+        yield f"our own, hash {own[:12]}"
+        yield f"the source's own ({published.of}): hash {known}, with --prompts {published.prompts}"
+        return
+    version = "another version than" if asked not in published.texts.values() else "as in"
+    yield f"the source's own, hash {asked[:12]}, {version} {published.of}"
+    yield f"our own: hash {own[:12]}, without --prompts"
 
 
 def need_lines(needs: Needs) -> Iterator[str]:
@@ -218,6 +242,7 @@ def judge_screen(name: str, options: Mapping[str, Any], trajectory: Trajectory) 
     fields["options"] = "; ".join(plain) or "none"  # limits of pictures have fields of their own
     fields["defences"] = "; ".join(defence_lines(name, entry, options))
     if judge is not None:
+        fields["asks with"] = "; ".join(prompt_lines(entry, judge))
         fields["needs"] = "; ".join(need_lines(needs_of(name, options)))
         fields["prompts"] = ", ".join(_preview(judge, trajectory).stages())
     width = screen_width()

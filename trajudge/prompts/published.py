@@ -1,31 +1,94 @@
-"""Published prompts, read from the packages that hold them: AgentRewardBench's for the simplified
-judge, browser-use's for its built-in judge.
+"""Published prompts, read from where they were published: installed packages (AgentRewardBench,
+browser-use), and checkouts of repositories (Online-Mind2Web, WebVoyager, InSTA).
 
-The packages are parsed, not imported: they bring much else with them, and run code.
+Their files are parsed, not imported: they bring much else with them, and run code.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NamedTuple
+from string import Formatter
+from typing import Any, Literal, NamedTuple
 
 from trajudge.prompts.render import TAG, sendable
 from trajudge.prompts.untrusted import VERSION, count_changes, neutralise
-from trajudge.util.errors import UserError
+from trajudge.trajectories.truncate import TruncatedView
+from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.files import read_text
+
+OURS = "trajudge"
+"""The ``prompts`` of a judge that are our own."""
 
 CHANGES = "changed_places"
 
 """The score of a verdict that counts the places of a run that were not sent as recorded."""
 
 Untrusted = Literal["neutralised", "as-recorded"]
+
+
+class Origin(NamedTuple):
+    """Where a source's prompts stand: in an installed ``package``, whose folder is ``module``, or
+    in a checkout of ``repository``, which is named with its path."""
+
+    package: str = ""
+    module: str = ""
+    repository: str = ""
+
+
+ORIGINS: Mapping[str, Origin] = {
+    "agentrewardbench": Origin("agent-reward-bench", "agent_reward_bench"),
+    "browser-use": Origin("browser-use", "browser_use"),
+    "online-mind2web": Origin(repository="OSU-NLP-Group/Online-Mind2Web"),
+    "webvoyager": Origin(repository="MinorJerry/WebVoyager"),
+    "insta": Origin(repository="data-for-agents/insta"),
+}
+
+
+def check_source(prompts: str) -> str:
+    """Return the source that ``prompts`` names, SOURCE or SOURCE:PATH. Raises ValueError for an
+    unknown one, and for one that is to be named with a path, or without."""
+    name, colon, path = prompts.partition(":")
+    if name == OURS and not colon:
+        return name
+    if name not in ORIGINS:
+        known = did_you_mean(name, ORIGINS) or f": use {', '.join([OURS, *ORIGINS])}"
+        raise ValueError(f"{name} is no source of prompts{known}")
+    origin = ORIGINS[name]
+    if origin.repository and not path:
+        raise ValueError(f"name a checkout of {origin.repository}:  {name}:PATH")
+    if origin.package and colon:
+        raise ValueError(
+            f"{name} is read from the installed package {origin.package}: leave {colon}{path} out"
+        )
+    return name
+
+
+def source_folder(prompts: str, option: str = "") -> Path:
+    """Return the folder that holds the prompts of a source, which ``option`` asks for (default:
+    ``--prompts``). Raises UserError for a package that is not installed, and for a checkout that is
+    no folder."""
+    option = option or f"--prompts {prompts}"
+    name, _, path = prompts.partition(":")
+    origin = ORIGINS[name]
+    if origin.repository:
+        if not Path(path).is_dir():
+            raise UserError(
+                f"{option}: {path} is no folder: name a checkout of {origin.repository}"
+            )
+        return Path(path)
+    spec = find_spec(origin.module)
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError(
+            f"{option} reads the judge's own prompts from the package '{origin.package}', which is "
+            f"not installed: install it with  pip install --no-deps {origin.package}"
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 class Slot(NamedTuple):
@@ -55,6 +118,15 @@ class PublishedTexts:
         how = f"version {VERSION}" if self.untrusted == "neutralised" else self.untrusted
         return sha256(repr([*self.texts.items(), how]).encode()).hexdigest()
 
+    @property
+    def text_hash(self) -> str:
+        """SHA-256 over the texts alone, in order, each slot as ``{NAME}``, with NUL in between."""
+        texts = (
+            "".join(part if isinstance(part, str) else f"{{{part.name}}}" for part in text)
+            for text in self.texts.values()
+        )
+        return sha256("\0".join(texts).encode()).hexdigest()
+
     def shown(self, text: str) -> str:
         """Return untrusted text as it is sent."""
         return sendable(neutralise(text, self._tags) if self.untrusted == "neutralised" else text)
@@ -73,120 +145,283 @@ class PublishedTexts:
         parts = self.texts[name]
         return "".join(p if isinstance(p, str) else values[p.name] or p.default for p in parts)
 
+    def write(self, name: str, **values: str | None) -> str:
+        """Fill a text with untrusted values, each as it is ``shown``; None is written ``None``, as
+        Python's formatting does."""
+        return self.fill(name, **{slot: self.shown(str(text)) for slot, text in values.items()})
 
-def _package_folder(prompts: str, package: str, name: str) -> Path:
-    """Return the folder of the installed package that ``--prompts`` reads. Raises UserError if it
-    is not installed."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise UserError(
-            f"--prompts {prompts} reads the judge's own prompts from the package '{name}', which "
-            f"is not installed: install it with  pip install --no-deps {name}"
-        )
-    return Path(next(iter(spec.submodule_search_locations)))
+    def steps(self, view: TruncatedView) -> str:
+        """Render the steps of a view by the text ``step``, with nothing in between and
+        a mark where some are left out."""
+        steps = [
+            self.write("step", step_number=str(number), url=url, action=action, reasoning=reasoning)
+            for number, url, action, reasoning in view.steps
+        ]
+        if view.elided:
+            steps.insert(view.head, left_out(view.elided))
+        return "".join(steps)
 
 
-def _parsed(path: Path, name: str) -> ast.Module:
+def left_out(steps: int) -> str:
+    """Mark that steps are left out, which no source can express."""
+    return f"\n[... {steps} steps left out ...]\n"
+
+
+class Excerpt(NamedTuple):
+    """Where a text stands: what is assigned to ``variable``, of the module or of a ``function``,
+    for the ``nth`` time, from 0. ``slots`` are the names that it must leave open; None: it is used
+    as it is. ``stripped``: the source uses it without blanks at its ends; ``angled``: it fills
+    ``<name>``, not ``{name}``.
+
+    The variable ``text`` is the first ``{"type": "text", "text": ...}`` of the function, and
+    ``format`` a text whose ``format`` is called at once.
+    """
+
+    file: str
+    variable: str
+    function: str = ""
+    nth: int = 0
+    slots: tuple[str, ...] | None = None
+    stripped: bool = False
+    angled: bool = False
+
+
+_DEFAULTS, _AER, _NNETNAV = (
+    "judge/defaults.py",
+    "judge/existing/aer.py",
+    "judge/existing/nnetnav.py",
+)
+_STEP = Excerpt(_DEFAULTS, "STEP_TEMPLATE", slots=("step_number", "url", "action", "reasoning"))
+
+
+def _webjudge(file: str, verdict: str) -> dict[str, Excerpt]:
+    file = f"src/methods/{file}.py"
+    named = ("task", "key_points", "last_actions", "thoughts")
+    return {
+        "key_points_system": Excerpt(file, "system_msg", "identify_key_points"),
+        "key_points_user": Excerpt(file, "prompt", "identify_key_points", slots=("task",)),
+        "screenshot_system": Excerpt(file, "system_msg", "judge_image"),
+        "screenshot_user": Excerpt(file, "prompt", "judge_image", slots=("task", "key_points")),
+        "system": Excerpt(file, "system_msg", verdict),
+        "user": Excerpt(file, "prompt", verdict, slots=named),
+        "user_without": Excerpt(file, "prompt", verdict, 1, slots=named[:3]),
+    }
+
+
+_GENERAL = "webjudge_general_eval"
+_WEBVOYAGER = "evaluation/auto_eval.py"
+_INSTA = "insta/judge_prompts/verbose_judge_prompt.py"
+
+EXCERPTS: Mapping[tuple[str, str], Mapping[str, Excerpt]] = {
+    ("simplified", "agentrewardbench"): {
+        "system_first": Excerpt(_DEFAULTS, "SYSTEM_PROMPT"),
+        "system_last": Excerpt(_DEFAULTS, "INVERTED_SYSTEM_PROMPT"),
+        "final": Excerpt(_DEFAULTS, "FINAL_MSG"),
+        "step": _STEP,
+        "goal": Excerpt(_DEFAULTS, "GOAL_TEMPLATE", slots=("goal",)),
+        "steps": Excerpt(_DEFAULTS, "ACTION_TEMPLATE", slots=("steps",)),
+        "axtree": Excerpt(_DEFAULTS, "AXTREE_TEMPLATE", slots=("axtree",)),
+        "screenshot": Excerpt("judge/__init__.py", "text", "format_content_for_image"),
+    },
+    ("aer", "agentrewardbench"): {
+        "system": Excerpt(_AER, "sys_prompt", stripped=True),
+        "step": _STEP,
+        "caption": Excerpt(
+            _AER, "user_prompt_template", slots=("intent", "last_actions", "cap"), stripped=True
+        ),
+        "screenshot": Excerpt(
+            _AER, "user_prompt_template_vis", slots=("intent", "last_actions"), stripped=True
+        ),
+        "captioner": Excerpt(_AER, "prompt", "format_msg_for_captioning"),
+    },
+    ("nnetnav", "agentrewardbench"): {
+        "system": Excerpt(_NNETNAV, "JUDGE_SYS_PROMPT"),
+        "user": Excerpt(_NNETNAV, "JUDGE_USER_PROMPT_TEMPLATE", slots=("goal", "descriptions")),
+        "describe_system": Excerpt(_NNETNAV, "DELTA_LM_SYS_PROMPT", slots=("action_str",)),
+        "describe_user": Excerpt(
+            _NNETNAV, "DELTA_LM_USER_PROMPT", slots=("prev_axtree", "curr_axtree", "action")
+        ),
+        "actions": Excerpt(_NNETNAV, "webarena_action_str"),
+    },
+    ("webjudge-online-mind2web", "online-mind2web"): _webjudge(
+        "webjudge_online_mind2web", "WebJudge_Online_Mind2Web_eval"
+    ),
+    ("webjudge-general", "online-mind2web"): {
+        **_webjudge(_GENERAL, "WebJudge_general_eval"),
+        "goal_images": Excerpt(f"src/methods/{_GENERAL}.py", "text", "judge_image"),
+    },
+    ("webvoyager", "webvoyager"): {
+        "system": Excerpt(_WEBVOYAGER, "SYSTEM_PROMPT"),
+        "user": Excerpt(_WEBVOYAGER, "USER_PROMPT", slots=("task", "answer", "num"), angled=True),
+        "closing": Excerpt(_WEBVOYAGER, "text", "auto_eval_by_gpt4v"),
+    },
+    ("insta", "insta"): {
+        "system": Excerpt(_INSTA, "SYSTEM_PROMPT"),
+        "user": Excerpt(_INSTA, "USER_PROMPT_TEMPLATE", slots=("instruction", "summary")),
+        "page": Excerpt("insta/judge.py", "format", "get_user_prompt", slots=("0", "1")),
+        "action": Excerpt("insta/judge.py", "format", "get_user_prompt", 1, slots=("0", "1")),
+    },
+}
+"""The texts of a judge, or of its variant, in a source."""
+
+
+def load_texts(judge: str, prompts: str, untrusted: Untrusted = "neutralised") -> PublishedTexts:
+    """Load the texts of a judge (a first part of ``EXCERPTS``) that ``prompts`` names. Raises
+    UserError if they cannot be read, or are not those that this version of trajudge knows."""
+    return read_texts(judge, prompts, source_folder(prompts), untrusted)
+
+
+def read_texts(
+    judge: str, prompts: str, folder: Path, untrusted: Untrusted = "neutralised"
+) -> PublishedTexts:
+    """Read the texts in the folder of a package or a checkout. Raises UserError as
+    ``load_texts``."""
+    source = prompts.partition(":")[0]
+    texts: dict[str, Template] = {}
+    modules: dict[Path, ast.Module] = {}
+    for name, excerpt in EXCERPTS[judge, source].items():
+        file = folder / excerpt.file
+        if file not in modules:
+            modules[file] = _parsed(file, source)
+        text = _excerpted(modules[file], excerpt)
+        template = None if text is None else _template(text, excerpt)
+        if template is None:
+            what = f"{excerpt.variable} of {excerpt.function}".removesuffix(" of ")
+            raise UserError(
+                f"{file} lacks the prompt {what} as it is known: {_another_version(source)}"
+            )
+        texts[name] = template
+    return PublishedTexts(texts, untrusted)
+
+
+def _parsed(path: Path, source: str) -> ast.Module:
     try:
         return ast.parse(read_text(path))
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
         raise UserError(
-            f"{path} cannot be read as the prompts of {name} ({error}): install it again with  "
-            f"pip install --no-deps {name}"
+            f"{path} cannot be read as the prompts of {source} ({error}): "
+            f"{_another_version(source)}"
         ) from error
 
 
-# AgentRewardBench
-
-_SLOTS = re.compile(r"\{(\w+)\}")
-_WHOLE = ("SYSTEM_PROMPT", "INVERTED_SYSTEM_PROMPT", "FINAL_MSG")
-_FILLED = ("STEP_TEMPLATE", "GOAL_TEMPLATE", "ACTION_TEMPLATE", "AXTREE_TEMPLATE")
-
-
-class PublishedPrompt(PublishedTexts):
-    """The prompts of AgentRewardBench's simplified judge."""
-
-    def system(self, success: str) -> str:
-        """Return the system prompt that asks for success ``first`` or ``last``."""
-        return self.fill("SYSTEM_PROMPT" if success == "first" else "INVERTED_SYSTEM_PROMPT")
-
-    def step(self, number: int, url: str | None, action: str | None, reasoning: str | None) -> str:
-        """Render one step; the reference joins them with nothing in between."""
-        texts = {"url": url, "action": action, "reasoning": reasoning}
-        shown = {name: self.shown(str(text)) for name, text in texts.items()}
-        return self.fill("STEP_TEMPLATE", step_number=str(number), **shown)
-
-    def before_picture(self, goal: str, steps: str, axtree: str | None) -> list[str]:
-        """Render the texts of the user message that come before the picture, in order; ``steps`` as
-        ``step`` gives them."""
-        texts = [
-            self.fill("GOAL_TEMPLATE", goal=self.shown(goal)),
-            self.fill("ACTION_TEMPLATE", steps=steps),
-        ]
-        if axtree is not None:
-            texts.append(self.fill("AXTREE_TEMPLATE", axtree=self.shown(axtree)))
-        return texts
-
-    @property
-    def screenshot_text(self) -> str:
-        """The words before the picture."""
-        return self.fill("screenshot")
-
-    @property
-    def final(self) -> str:
-        """What ends the user message, after the picture."""
-        return self.fill("FINAL_MSG")
+def _another_version(source: str) -> str:
+    origin = ORIGINS[source]
+    if origin.repository:
+        return f"name a checkout of {origin.repository}, of the version that the card names"
+    known = {"agentrewardbench": "0.1.2", "browser-use": "0.13"}[source]
+    return f"install {origin.package} {known}, with  pip install --no-deps {origin.package}"
 
 
-@cache
-def load_published(untrusted: Untrusted = "neutralised") -> PublishedPrompt:
-    """Load the prompts of the installed package. Raises UserError if it is not installed, or if its
-    files do not hold the texts that this version of trajudge knows."""
-    folder = _package_folder("agentrewardbench", "agent_reward_bench", "agent-reward-bench")
-    return read_published(folder / "judge", untrusted)
+def _excerpted(module: ast.Module, excerpt: Excerpt) -> str | None:
+    """Return the text of an excerpt, None where there is none."""
+    nodes: Iterable[ast.AST] = module.body
+    if excerpt.function:
+        nodes = list(_function(module, excerpt.function))
+    if excerpt.variable == "text":
+        found = list(_text_parts(nodes))
+    elif excerpt.variable == "format":
+        found = list(_formatted(nodes))
+    else:
+        found = _string_constants(nodes).get(excerpt.variable, [])
+    if len(found) <= excerpt.nth:
+        return None
+    text = found[excerpt.nth] if excerpt.function else found[-1]
+    return text.strip() if excerpt.stripped else text
 
 
-def read_published(folder: Path, untrusted: Untrusted = "neutralised") -> PublishedPrompt:
-    """Read the prompts in the package's folder ``judge`` (``defaults.py`` and ``__init__.py``)."""
-    name = "agent-reward-bench"
-    constants = _string_constants(_parsed(folder / "defaults.py", name))
-    screenshot = _screenshot_text(_parsed(folder / "__init__.py", name))
-    missing = [one for one in (*_WHOLE, *_FILLED) if one not in constants]
-    if missing or screenshot is None:
-        raise UserError(
-            f"{folder} lacks the prompt {missing[0] if missing else 'for the screenshot'}: this is "
-            "not the known version of agent-reward-bench, install 0.1.2"
-        )
-    texts: dict[str, Template] = {one: (constants[one],) for one in _WHOLE}
-    for one in _FILLED:
-        pieces = _SLOTS.split(constants[one])  # text, name, text, ...
-        texts[one] = tuple(Slot(p) if n % 2 else p for n, p in enumerate(pieces))
-    return PublishedPrompt({**texts, "screenshot": (screenshot,)}, untrusted)
+def _template(text: str, excerpt: Excerpt) -> Template | None:
+    """Split a text at its slots, ``{name}`` or ``<name>``; None if they are not the excerpt's."""
+    if excerpt.slots is None:
+        return (text,)
+    if excerpt.angled:
+        text = text.replace("{", "{{").replace("}", "}}")
+        for name in excerpt.slots:
+            text = text.replace(f"<{name}>", f"{{{name}}}")
+    parts: list[str | Slot] = []
+    try:
+        for number, (words, name, _, _) in enumerate(Formatter().parse(text)):
+            parts += [words] if words else []
+            parts += [] if name is None else [Slot(name or str(number))]
+    except ValueError:  # a single brace
+        return None
+    named = sorted({part.name for part in parts if isinstance(part, Slot)})
+    return tuple(parts) if named == sorted(excerpt.slots) else None
 
 
-def _string_constants(module: ast.Module) -> dict[str, str]:
-    """Collect module-level ``NAME = "text"`` and ``NAME = NAME.strip()``, in order."""
-    texts: dict[str, str] = {}
-    for node in module.body:
+def _string_constants(nodes: Iterable[ast.AST]) -> dict[str, list[str]]:
+    """Collect what ``NAME = "text"`` and ``NAME = NAME.strip()`` assign, in order."""
+    texts: dict[str, list[str]] = {}
+    for node in nodes:
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
             continue
         name, value = node.targets[0].id, node.value
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            texts[name] = value.value
+            texts.setdefault(name, []).append(value.value)
         elif name in texts and ast.unparse(value) == f"{name}.strip()":
-            texts[name] = texts[name].strip()
+            texts[name].append(texts[name][-1].strip())
     return texts
 
 
-def _screenshot_text(module: ast.Module) -> str | None:
-    """Find the sentence before the screenshot: the first ``{"type": "text", "text": "..."}``."""
-    for node in ast.walk(module):
+def _text_parts(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the texts of ``{"type": "text", "text": "..."}``."""
+    for node in nodes:
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 named = isinstance(key, ast.Constant) and key.value == "text"
                 if named and isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    return value.value
-    return None
+                    yield value.value
+
+
+def _formatted(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the texts of ``"...".format(...)``."""
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
+                yield text
+
+
+def _function(module: ast.Module, name: str) -> Iterator[ast.AST]:
+    """Yield the nodes of a function or method in the order of their lines, none where there is no
+    such function."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            inner = [one for one in ast.walk(node) if isinstance(one, ast.stmt | ast.expr)]
+            yield from sorted(inner, key=lambda one: (one.lineno, one.col_offset))
+            return
+
+
+# AgentRewardBench's judges by their names
+
+
+def read_judge_args(option: str) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Any]]:
+    """Read the judges of AgentRewardBench by name, each with its model and what it is shown, and
+    the parameters of all of them, which ``option`` asks for. Raises UserError if the package is not
+    installed, or is not as it is known."""
+    source = "agentrewardbench"
+    file = source_folder(source, option) / "judge" / "args.py"
+    values: dict[str, Any] = {}
+    for node in _parsed(file, source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                values[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+    judges, common = values.get("judge_args"), values.get("default_judge_args")
+    if not isinstance(judges, dict) or not isinstance(common, dict):
+        raise UserError(f"{file} names no judges as it is known: {_another_version(source)}")
+    return judges, common
+
+
+def read_defaults(function: str, file: str) -> dict[str, Any]:
+    """Read the plain default values of a function in AgentRewardBench's ``file``. Raises UserError
+    as ``read_judge_args``."""
+    source = "agentrewardbench"
+    for node in ast.walk(_parsed(source_folder(source) / file, source)):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            named = node.args.args[len(node.args.args) - len(node.args.defaults) :]
+            pairs = zip(named, node.args.defaults, strict=True)
+            return {a.arg: v.value for a, v in pairs if isinstance(v, ast.Constant)}
+    return {}
 
 
 # browser-use
@@ -241,8 +476,7 @@ class PublishedJudge(PublishedTexts):
 def load_published_judge(untrusted: Untrusted = "neutralised") -> PublishedJudge:
     """Load the prompts of the installed package. Raises UserError if it is not installed, or if its
     file does not hold the texts that this version of trajudge knows."""
-    folder = _package_folder("browser-use", "browser_use", "browser-use")
-    return read_published_judge(folder / "agent" / "judge.py", untrusted)
+    return read_published_judge(source_folder("browser-use") / "agent" / "judge.py", untrusted)
 
 
 def read_published_judge(path: Path, untrusted: Untrusted = "neutralised") -> PublishedJudge:
@@ -259,13 +493,6 @@ def read_published_judge(path: Path, untrusted: Untrusted = "neutralised") -> Pu
             )
     texts = {name: assigned[name] for name in _VALUES}
     return PublishedJudge({**texts, "mark": (mark,)}, untrusted)
-
-
-def _function(module: ast.Module, name: str) -> Iterator[ast.AST]:
-    """Yield the nodes of a function, none where there is no such function."""
-    for node in module.body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            yield from ast.walk(node)
 
 
 def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, Template]]:

@@ -52,7 +52,8 @@ REDIRECT_WINDOW = 30.0  # seconds for which a redirect's target belongs to the s
 _CONNECT_PATIENCE = 10.0  # seconds
 _STREAMS = 100  # of a client to one server: with mitmproxy's own five a held page would hold others
 _MAX_DOCUMENT = 64 * 2**20  # bytes of a document that an overlay is put into, unpacked
-_MAX_KEPT = 2**20  # bytes of a request's body in the records
+_MAX_KEPT = 2**20  # bytes of a request's body in the records; a longer one passes in pieces
+_MAX_ASKED = 64 * 2**20  # bytes of a model call that are read for its model
 _MAX_ANSWER = 64 * 2**20  # bytes of a model's answer that are read for its usage
 _MAX_EVENT = 8 * 2**20  # bytes of one event of a stream
 _LONGEST_LINE = 2**20
@@ -344,8 +345,8 @@ class StreamedAnswer:
             if text.startswith(b"data:"):
                 self._lines.append(text[5:].strip())
             elif not text and self._lines:
-                data, self._lines = b"\n".join(self._lines), []
-                yield from _parsed(data)
+                event, self._lines = b"\n".join(self._lines), []
+                yield from _parsed(event)
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event.get("type")
@@ -387,6 +388,12 @@ def _parsed(text: bytes) -> Iterator[object]:
         yield json.loads(text)
     except (ValueError, RecursionError):
         return
+
+
+def _fields(text: bytes | bytearray) -> dict[str, Any]:
+    """Return the fields of a JSON object; none of what is no such."""
+    value = next(_parsed(bytes(text)), None)
+    return value if isinstance(value, dict) else {}
 
 
 # Tasks and their page loads.
@@ -475,7 +482,8 @@ class SiteExchange:
     url: str
     began: float
     headers: Fields
-    body: bytes
+    body: bytearray = field(default_factory=bytearray)
+    body_size: int = 0
     load: PageLoad | None = None
     sent: float | None = None
     first_byte: float | None = None
@@ -487,6 +495,12 @@ class SiteExchange:
     size: int = 0
     error: str | None = None
     done: bool = False
+
+    def take(self, piece: bytes) -> bytes:
+        """Let a piece of the request's body pass, and keep what the records hold of it."""
+        self.body_size += len(piece)
+        self.body += piece[: _MAX_KEPT - len(self.body)]
+        return piece
 
     def seconds(self, part: str) -> float:
         """Return the seconds that were counted to a part."""
@@ -500,14 +514,18 @@ class ModelCall:
     task: Task
     api: str
     path: str
-    model: str
-    stream: bool
     began: float
+    asked: bytearray = field(default_factory=bytearray)
     sent: float = 0.0
     first: float | None = None
     answer: StreamedAnswer | None = None
     whole: bytearray = field(default_factory=bytearray)
     done: bool = False
+
+    def take(self, piece: bytes) -> bytes:
+        """Let a piece of the call's body pass, and keep it to be read at the end."""
+        self.asked += piece[: _MAX_ASKED - len(self.asked)]
+        return piece
 
 
 def _ms(seconds: float) -> float:
@@ -538,9 +556,12 @@ def _no_store(headers: "http.Headers") -> None:
 
 
 def _end_to_end(request: "http.Request") -> None:
-    """Remove the fields that hold for a connection alone. The body is whole: it has a length."""
+    """Remove the fields that hold for a connection alone. A body that is whole has a length; one
+    that passes in pieces keeps the form that it has."""
     named = request.headers.get("connection", "").lower().encode().split(b",")
     gone = {*_OF_CONNECTIONS, *(name.strip() for name in named)}
+    if request.raw_content is None:
+        gone.discard(b"transfer-encoding")
     fields = [field for field in request.headers.fields if field[0].lower() not in gone]
     if body := request.raw_content:
         fields = [field for field in fields if field[0].lower() != b"content-length"]
@@ -631,7 +652,7 @@ class FaultAddon:
             await self.link.drain()
             self.link.close()
         except OSError:
-            pass
+            ctx.options.update(ssl_insecure=False)
         finally:
             ctx.master.shutdown()
 
@@ -716,10 +737,16 @@ class FaultAddon:
         if known is None:
             flow.response = self.refusal(self.task_of(self.port_of(flow)), host, "CONNECT")
 
-    def tls_start_server(self, data: Any) -> None:
-        """Verify certificates, but those of servers on loopback."""
-        host = data.conn.address[0]
-        ctx.options.update(ssl_insecure=host in ("127.0.0.1", "::1", "localhost"))
+    def tls_start_server(self, start: Any) -> None:
+        """Verify certificates, but those of servers on loopback. mitmproxy's option is for all
+        connections: it holds while this one is prepared, in which nothing else runs."""
+        if start.conn.address[0] not in ("127.0.0.1", "::1", "localhost"):
+            return
+        ctx.options.update(ssl_insecure=True)
+        try:
+            ctx.master.addons.get("tlsconfig").tls_start_server(start)
+        finally:
+            ctx.options.update(ssl_insecure=False)
 
     def port_of(self, flow: "http.HTTPFlow") -> int:
         """Return the proxy port to whose task a flow belongs."""
@@ -745,8 +772,8 @@ class FaultAddon:
         for api in self.settings["apis"]:
             here = (api["host"], api["port"]) == (host, port)
             if here and (path is None or path.startswith(api["path"])):
-                found: dict[str, Any] = api
-                return found
+                matching: dict[str, Any] = api
+                return matching
         return None
 
     def refusal(self, task: Task, host: str, method: str) -> "http.Response":
@@ -775,13 +802,39 @@ class FaultAddon:
     def direct(self, flow: "http.HTTPFlow", server: Mapping[str, Any]) -> None:
         """Send a request to a server. The fields of mitmproxy's record are set, not its properties:
         those would change the Host field as well."""
-        data = flow.request.data
-        data.host, data.port = server["host"], server["port"]
-        data.scheme = b"https" if server["tls"] else b"http"
+        record = flow.request.data
+        record.host, record.port = server["host"], server["port"]
+        record.scheme = b"https" if server["tls"] else b"http"
 
     # Requests.
 
+    async def requestheaders(self, flow: "http.HTTPFlow") -> None:
+        """Take a request before its body, if that is long or of unknown length: mitmproxy would
+        hold it whole. An answer of our own comes after the body all the same."""
+        if flow.error is not None:
+            return
+        headers = flow.request.headers
+        length = headers.get("content-length", "")
+        if int(length) > _MAX_KEPT if length.isdecimal() else "transfer-encoding" in headers:
+            flow.metadata["trajudge-taken"] = True
+            await self.take(flow)
+            if flow.response is None:
+                record = self.record_of(flow)
+                flow.request.stream = True if record is None else record.take
+
     async def request(self, flow: "http.HTTPFlow") -> None:
+        """Take a request with its body, unless it was taken before that."""
+        if not flow.metadata.get("trajudge-taken"):
+            await self.take(flow)
+        elif flow.request.raw_content and (record := self.record_of(flow)) is not None:
+            record.take(flow.request.raw_content)
+
+    def record_of(self, flow: "http.HTTPFlow") -> "SiteExchange | ModelCall | None":
+        """Return what is recorded of a flow."""
+        record: SiteExchange | ModelCall | None = flow.metadata.get("trajudge-call")
+        return record or flow.metadata.get("trajudge")
+
+    async def take(self, flow: "http.HTTPFlow") -> None:
         """Take a request: a model call, or one of the site."""
         request, own = flow.request, int(flow.client_conn.sockname[1]) in self.ports
         host, port, path = request.host.lower(), request.port, request.path
@@ -835,8 +888,8 @@ class FaultAddon:
             return
         _end_to_end(request)
         began, fields = request.timestamp_start, request.headers.fields
-        body = request.raw_content or b""
-        exchange = SiteExchange(task, purpose, request.method, url, began, fields, body)
+        exchange = SiteExchange(task, purpose, request.method, url, began, fields)
+        exchange.take(request.raw_content or b"")
         self.under_way.add(exchange)
         flow.metadata["trajudge"] = exchange
         if purpose.page:
@@ -897,8 +950,8 @@ class FaultAddon:
             self.finish(exchange, -1, "", (), "reset by a fault")
             _reset(flow)
         elif kind == "session":
-            given = flow.request.headers.get("cookie", "").split(";")
-            carried = [name for pair in given if (name := pair.partition("=")[0].strip())]
+            cookies = flow.request.headers.get("cookie", "").split(";")
+            carried = [name for pair in cookies if (name := pair.partition("=")[0].strip())]
             expired = carried if fault.get("cookies") is None else fault["cookies"]
             task.following[urljoin(exchange.url, fault["location"])] = (
                 load,
@@ -1164,8 +1217,8 @@ class FaultAddon:
                 "method": exchange.method,
                 "url": exchange.url,
                 "headers": _pairs(exchange.headers),
-                "body": exchange.body[:_MAX_KEPT].decode("utf-8", "replace"),
-                "body_size": len(exchange.body),
+                "body": exchange.body.decode("utf-8", "replace"),
+                "body_size": exchange.body_size,
                 "status": status,
                 "reason": reason,
                 "response_headers": _pairs(headers),
@@ -1186,12 +1239,9 @@ class FaultAddon:
     ) -> None:
         """Pass a call on; nothing of it is changed but the fields that hold for a connection and
         the encoding: the answer must be readable."""
-        request = flow.request
-        asked = next(_parsed(request.raw_content or b""), None)
-        fields = asked if isinstance(asked, dict) else {}
-        model, stream = str(fields.get("model") or ""), bool(fields.get("stream"))
-        began, start = request.timestamp_start, path.partition("?")[0]
-        call = ModelCall(task, api["name"], start, model, stream, began)
+        request, start = flow.request, path.partition("?")[0]
+        call = ModelCall(task, api["name"], start, request.timestamp_start)
+        call.take(request.raw_content or b"")
         if request.method == "POST":
             flow.metadata["trajudge-call"] = call
         _end_to_end(request)
@@ -1235,15 +1285,16 @@ class FaultAddon:
         if call.done:
             return
         call.done, end = True, time.time()
+        request = _fields(call.asked)
+        requested = str(request.get("model") or "")
         if call.answer is not None:
-            usage, model = call.answer.usage, call.answer.model or call.model
+            usage, model = call.answer.usage, call.answer.model or requested
             early = None if call.answer.ended else error or "the stream ended early"
             error = call.answer.error or early
         else:
-            answer = next(_parsed(bytes(call.whole)), None)
-            fields = answer if isinstance(answer, dict) else {}
+            fields = _fields(call.whole)
             usage, named = parse_usage(fields.get("usage")), fields.get("model")
-            model = named if isinstance(named, str) else call.model
+            model = named if isinstance(named, str) else requested
             error = error or (f"status {status}" if status >= 400 else None)
         self.note(
             call.task,
@@ -1252,7 +1303,7 @@ class FaultAddon:
             api=call.api,
             path=call.path,
             model=model or None,
-            stream=call.stream,
+            stream=bool(request.get("stream")),
             status=status,
             usage=usage,
             ttft_ms=None if call.first is None else _ms(call.first - call.began),

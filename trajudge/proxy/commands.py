@@ -297,11 +297,11 @@ def _server(address: str) -> SiteServer | None:
     return SiteServer(parts.hostname, port or (443 if tls else 80), tls)
 
 
-def _apis(given: Sequence[str]) -> tuple[ModelApi, ...]:
+def _apis(options: Sequence[str]) -> tuple[ModelApi, ...]:
     """Return the model APIs that are measured: by their option, by the environment, or the public
     ones. Raises UserError."""
     bases = {name: os.environ.get(variable, "") for name, variable in _BASE_URLS.items()}
-    return tuple(model_api(text, bases) for text in given)
+    return tuple(model_api(text, bases) for text in options)
 
 
 def model_api(text: str, defaults: Mapping[str, str]) -> ModelApi:

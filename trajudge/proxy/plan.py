@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
@@ -86,6 +86,9 @@ Recovery = Literal["dismiss", "reload", "wait", "none"]
 """What brings the page back: closing an overlay, loading again, waiting; ``none``: nothing that the
 browser offers."""
 
+Replaced = Literal["before", "after", "document", ""]
+"""When a fault replaces the origin's answer, or that it replaces its document; "" for neither."""
+
 AssetKind = Literal["style", "script", "image", "font"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -102,6 +105,7 @@ class PlannedFault(PlainRecord):
     """What all faults have: a name that is unique in the plan, and when the fault fires."""
 
     recovers: ClassVar[Recovery] = "reload"
+    instead: ClassVar[Replaced] = ""
 
     id: Name
     policy: FaultPolicy
@@ -111,10 +115,9 @@ class PlannedFault(PlainRecord):
         return self.recovers
 
     @property
-    def replaces(self) -> Literal["before", "after", "document", ""]:
-        """When the fault takes the place of the origin's answer, or of its document; "" if it
-        leaves it: of two that replace an answer, one can fire."""
-        return ""
+    def replaces(self) -> Replaced:
+        """Of two that replace an answer, one can fire."""
+        return self.instead
 
 
 class PopupFault(PlannedFault):
@@ -174,12 +177,10 @@ class ResetFault(PlannedFault):
 class TruncateFault(PlannedFault):
     """An answer that ends after a ``share`` of its body, with its full length announced."""
 
+    instead: ClassVar[Replaced] = "document"
+
     kind: Literal["truncate"]
     share: Annotated[float, Field(ge=0, lt=1)] = 0.5
-
-    @property
-    def replaces(self) -> Literal["document"]:
-        return "document"
 
 
 class SessionFault(PlannedFault):
@@ -187,16 +188,13 @@ class SessionFault(PlannedFault):
     carries, if None)."""
 
     recovers: ClassVar[Recovery] = "none"
+    instead: ClassVar[Replaced] = "before"
 
     kind: Literal["session"]
     location: Annotated[str, Field(pattern=r"^/[!-~]*$")] = "/"
     cookies: tuple[Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], ...] | None = (
         None
     )
-
-    @property
-    def replaces(self) -> Literal["before"]:
-        return "before"
 
 
 class AssetFault(PlannedFault):
@@ -211,16 +209,14 @@ class OfflineFault(PlannedFault):
     """A page that says that there is no connection. ``retry_seconds``: it loads again by itself
     after so long; None: it never does."""
 
+    instead: ClassVar[Replaced] = "before"
+
     kind: Literal["offline"]
     retry_seconds: Annotated[int, Field(ge=1, le=600)] | None = 5
 
     @property
     def recovery(self) -> Recovery:
         return "reload" if self.retry_seconds is None else "wait"
-
-    @property
-    def replaces(self) -> Literal["before"]:
-        return "before"
 
 
 Fault = Annotated[
@@ -283,14 +279,16 @@ def plan_mistakes(text: str | bytes) -> tuple[str, ...]:
 
 def _sentence(error: dict[str, Any]) -> str:
     """Say where a plan is wrong, the value, and why."""
-    place = list(error["loc"])
-    if len(place) >= 2 and place[0] == "faults":  # the kind stands in the place as well
-        fields = [str(part) for part in place[3:]]
-        where = f"fault {int(place[1]) + 1}" + (f": {'.'.join(fields)}" if fields else "")
-    else:
-        where = ".".join(map(str, place)) or "the plan"
+    location = list(error["loc"])
+    fields = location
+    where = ".".join(map(str, location)) or "the plan"
+    if len(location) >= 2 and location[0] == "faults":  # ("faults", number, kind, field ...)
+        fields = location[3:]
+        where = ": ".join(
+            filter(None, [f"fault {int(location[1]) + 1}", ".".join(map(str, fields))])
+        )
     why = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] in ("json_invalid", "model_type") and not place:
+    if error["type"] in ("json_invalid", "model_type") and not location:
         return f"{where}: {why}: {_MEND}"
     if error["type"] == "missing":
         return f"{where} is missing"
@@ -298,14 +296,9 @@ def _sentence(error: dict[str, Any]) -> str:
         return f"{where} is no field of this record: remove it or mend its name"
     if error["type"] in ("union_tag_not_found", "union_tag_invalid"):
         return f"{where} has no known kind: name one of {', '.join(KINDS)}"
-    if isinstance(error["input"], dict | bytes) or not _names_field(place):
+    if isinstance(error["input"], dict | bytes) or not fields:
         return f"{where}: {why}"
     return f"{where} is {error['input']!r:.80}: {why}"
-
-
-def _names_field(place: list[Any]) -> bool:
-    """Return True if a place names a field, not a record as a whole."""
-    return bool(place) and (place[0] != "faults" or len(place) > 3)
 
 
 def read_plan(path: Path) -> FaultPlan:
@@ -332,21 +325,10 @@ class Schedule:
     task: str
     seed: int
     horizon: int | None = None
-    _policies: dict[str, dict[str, Any]] = field(init=False, repr=False)
-    _ordinals: dict[str, tuple[int, ...] | None] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        policies = {one.id: one.policy.model_dump(exclude_none=True) for one in self.plan.faults}
-        object.__setattr__(self, "_policies", policies)
-        planned = {
-            name: planned_ordinals(policy, self._key(name), self.horizon)
-            for name, policy in policies.items()
-        }
-        object.__setattr__(self, "_ordinals", planned)
 
     def planned(self, fault: Fault) -> tuple[int, ...] | None:
         """Return the ordinals at which a fault fires; None where the policy has no end."""
-        return self._ordinals[fault.id]
+        return planned_ordinals(*self._drawn(fault), self.horizon)
 
     def due(self, ordinal: int) -> tuple[Fault, ...]:
         """Return the faults of a page load (from 1), in the plan's order."""
@@ -354,8 +336,10 @@ class Schedule:
 
     def is_due(self, fault: Fault, ordinal: int) -> bool:
         """Return True if a fault is planned at a page load."""
-        planned, policy = self.planned(fault), self._policies[fault.id]
-        return is_due(policy, planned, self._key(fault.id), ordinal)
+        policy, key = self._drawn(fault)
+        return is_due(policy, self.planned(fault), key, ordinal)
 
-    def _key(self, fault: str) -> DrawKey:
-        return DrawKey(self.seed, self.task, fault)
+    def _drawn(self, fault: Fault) -> tuple[dict[str, Any], DrawKey]:
+        """Return what the addon draws from."""
+        policy = fault.policy.model_dump(exclude_none=True)
+        return policy, DrawKey(self.seed, self.task, fault.id)

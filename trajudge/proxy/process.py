@@ -47,6 +47,8 @@ VARIABLE = "TRAJUDGE_MITMDUMP"
 HOST = "127.0.0.1"
 CONTROL = "/__ctl/"
 _START_PATIENCE, _END_PATIENCE = 60.0, 5.0  # seconds
+_STARTS = 3  # a port that was free may be taken before mitmproxy listens on it
+_TAKEN = "address already in use"
 _LONGEST_LINE = 64 * 2**20  # bytes
 _ENDED = "mitmproxy ended by itself: the run's figures end there"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -129,12 +131,12 @@ class ProxySettings:
 def find_mitmdump(named: Path | None = None) -> Path:
     """Return mitmproxy's program: ``named``, that of the environment variable, on the PATH, or in
     the environment of its own. Raises UserError with how to install it."""
-    given = named or os.environ.get(VARIABLE)
-    if given:
-        program = shutil.which(given)
+    name = named or os.environ.get(VARIABLE)
+    if name:
+        program = shutil.which(name)
         if program is None:
             origin = "--mitmdump" if named else VARIABLE
-            raise UserError(f"{origin} {given}: no program: name mitmproxy's mitmdump")
+            raise UserError(f"{origin} {name}: no program: name mitmproxy's mitmdump")
         return Path(program)
     own = MITMPROXY.folder / "bin" / "mitmdump"
     if program := shutil.which("mitmdump") or shutil.which(own):
@@ -148,13 +150,15 @@ def find_mitmdump(named: Path | None = None) -> Path:
 class RunningProxy:
     """mitmproxy while it runs. Made by ``running``.
 
-    ``summaries`` are the figures of the tasks that ended; ``certificate`` is of the authority that
+    ``summaries`` are the figures of the tasks that ended, ``failures`` why others have none;
+    ``certificate`` is of the authority that
     signs those which agents see.
     """
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
         self.summaries: list[dict[str, Any]] = []
+        self.failures: list[Exception] = []
         self.port = self.door = self.control_port = 0
         self.certificate = cache_folder() / "mitmproxy-authority" / "mitmproxy-ca-cert.pem"
         self._offsets = dict.fromkeys(("events.jsonl", "requests.jsonl"), 0)
@@ -211,18 +215,22 @@ class RunningProxy:
     # Orders to the addon, and what it sends.
 
     async def order(self, do: str, **fields: Any) -> dict[str, Any]:
-        """Give the addon an order and return its answer. Raises UserError where mitmproxy ended."""
+        """Give the addon an order and return its answer. Raises UserError where mitmproxy ended, or
+        where the figures of a task cannot be worked out."""
         async with self._asking:
             if self._writer is None or self._closed.is_set():
                 raise UserError(_ENDED)
+            failures = len(self.failures)
             self._writer.write(json.dumps({"do": do, **fields}).encode() + b"\n")
             answer = await self._answers.get()
+            if len(self.failures) > failures:
+                raise self.failures[-1]
             if not answer:  # the link closed meanwhile
                 raise UserError(_ENDED)
             return answer
 
     async def listen(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Take the addon's connection."""
+        """Take the addon's connection until it closes."""
         try:
             first = json.loads(await reader.readline())
             if self._writer is not None or first.get("token") != self.settings.token:
@@ -230,12 +238,8 @@ class RunningProxy:
             self._writer = writer
             self._linked.set()
             while line := await reader.readline():
-                message = json.loads(line)
-                if "ended" in message:
-                    self._end_task(message["ended"])
-                else:
-                    self._answers.put_nowait(message["answer"])
-        except (OSError, ValueError):
+                self._take(json.loads(line))
+        except (OSError, ValueError):  # the link broke
             pass
         finally:
             if self._writer is writer:
@@ -243,16 +247,35 @@ class RunningProxy:
                 self._answers.put_nowait({})  # whoever waits for an answer gets none
             writer.close()
 
+    def _take(self, message: Mapping[str, Any]) -> None:
+        """Take an answer, or the end of a task. One whose figures cannot be worked out ends no
+        other."""
+        if "ended" not in message:
+            self._answers.put_nowait(message["answer"])
+            return
+        try:
+            self._end_task(message["ended"])
+        except Exception as error:
+            self.failures.append(error)
+
     def _read_records(self) -> None:
-        """Take in what the addon wrote since the last time; a line that it is writing waits."""
+        """Take in what the addon wrote since the last time; a line that it is writing waits. Raises
+        UserError for one that is damaged, and goes on behind it the next time."""
         for name in self._offsets:
-            with open_regular(self.settings.out / name) as file:
+            path = self.settings.out / name
+            with open_regular(path) as file:
                 file.seek(self._offsets[name])
                 for line in file:
                     if not line.endswith(b"\n"):
                         break
-                    self._offsets[name] += len(line)
-                    record = json.loads(line)
+                    at, self._offsets[name] = self._offsets[name], self._offsets[name] + len(line)
+                    try:
+                        record = json.loads(line)
+                    except ValueError as error:
+                        raise UserError(
+                            f"{path}: a record is damaged ({error}, at byte {at}): its task has no "
+                            "figures: run the task again in another folder"
+                        ) from None
                     if "number" in record:
                         kinds = self._records.setdefault(record["number"], {})
                         kinds.setdefault(name, []).append(record)
@@ -313,26 +336,26 @@ class RunningProxy:
             text = f"no action {action!r}: POST task, POST end, POST port, GET health"
             return web.json_response({"error": text}, status=404)
         try:
-            asked = json.loads(await request.read())
+            task = json.loads(await request.read())
         except ValueError:
-            asked = None
-        asked = asked if isinstance(asked, dict) else {}
-        if mistake := self._mistake(asked):
+            task = None
+        task = task if isinstance(task, dict) else {}
+        if mistake := self._mistake(task):
             return web.json_response({"error": mistake}, status=400)
         opened = {"port": self.port, "door": self.door}
         if action == "POST port":
             opened = await self.order("open")
-        fields = {"seed": asked.get("seed"), "horizon": asked.get("horizon")}
-        begun = await self.order("begin", port=opened["port"], task=asked["id"], **fields)
+        fields = {"seed": task.get("seed"), "horizon": task.get("horizon")}
+        begun = await self.order("begin", port=opened["port"], task=task["id"], **fields)
         apis = {
             api.name: f"http://{HOST}:{opened['door']}{addon.API}{api.name}"
             for api in self.settings.apis
         }
         return web.json_response({**begun, "port": opened["port"], "apis": apis})
 
-    def _mistake(self, asked: Mapping[str, Any]) -> str:
+    def _mistake(self, task: Mapping[str, Any]) -> str:
         """Return what is wrong with a task that is to begin; "" for one that may."""
-        name, seed, horizon = (asked.get(field) for field in ("id", "seed", "horizon"))
+        name, seed, horizon = (task.get(field) for field in ("id", "seed", "horizon"))
         if not isinstance(name, str) or not name or not all(map(_may_be_count, (seed, horizon))):
             return (
                 'send {"id": "shop.1", "seed": 0, "horizon": 6}; seed and horizon may be left out'
@@ -352,12 +375,13 @@ def _may_be_count(value: object) -> bool:
 @asynccontextmanager
 async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
     """Run a proxy while the block does. Raises UserError for a missing mitmproxy, for a port or
-    folder that is not free, and at the end where mitmproxy ended before."""
+    folder that is not free, and at the end where mitmproxy ended before or a task has no
+    figures."""
     mitmdump = settings.mitmdump or find_mitmdump()
     if (settings.out / "events.jsonl").exists():
         raise UserError(f"--out {settings.out} holds a run already: name another folder")
     proxy = RunningProxy(settings)
-    proxy.port, proxy.door = _free_ports(settings.port)
+    _free_ports(settings.port)  # one that is not free is refused before there is a folder
     make_folder(settings.out, "--out")
     make_folder(settings.out / "traces", "--out")
     proxy.certificate.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -371,18 +395,21 @@ async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
     with TemporaryDirectory(prefix="trajudge-proxy-") as folder, TemporaryFile() as log:
         file = Path(folder) / "settings.json"
         file.write_text(json.dumps(settings.of_addon(link.sockets[0].getsockname()[1])))
-        process = await _start(proxy, mitmdump, file, log)
         try:
-            await _linked(proxy, process, log)
-            yield proxy
+            process = await _started(proxy, mitmdump, file, log)
+            try:
+                yield proxy
+            finally:
+                alive = process.returncode is None and not proxy._closed.is_set()
+                await _end(proxy, process)
         finally:
-            alive = process.returncode is None and not proxy._closed.is_set()
-            await _end(proxy, process)
             link.close()
             await runner.cleanup()
         tasks = len(proxy.summaries)
         proxy.write({"type": "end", "t": round(time.time(), 6), "tasks": tasks})
         (settings.out / "requests.jsonl").unlink(missing_ok=True)  # the traces hold it
+        if proxy.failures:
+            raise proxy.failures[0]
         if not alive:
             raise UserError(f"mitmproxy ended by itself{_last_line(log)}: the figures end there")
 
@@ -420,14 +447,24 @@ async def _start(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) 
     )
 
 
-async def _linked(proxy: RunningProxy, process: Process, log: Any) -> None:
-    """Wait until the addon gives word. Raises UserError."""
-    waits = [asyncio.create_task(proxy._linked.wait()), asyncio.create_task(process.wait())]
-    await asyncio.wait(waits, timeout=_START_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
-    if not proxy._linked.is_set():
-        raise UserError(f"mitmproxy did not start{_last_line(log)}: try  mitmdump --version")
+async def _started(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) -> Process:
+    """Start mitmproxy and wait until the addon is linked. Raises UserError."""
+    for left in reversed(range(_STARTS)):
+        proxy.port, proxy.door = _free_ports(proxy.settings.port)
+        process = await _start(proxy, mitmdump, settings, log)
+        waits = [asyncio.create_task(proxy._linked.wait()), asyncio.create_task(process.wait())]
+        await asyncio.wait(waits, timeout=_START_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        if proxy._linked.is_set():
+            return process
+        await _end(proxy, process)
+        reason = _last_line(log)
+        if not left or _TAKEN not in reason:
+            break
+        for name in proxy._offsets:
+            (proxy.settings.out / name).unlink(missing_ok=True)
+    raise UserError(f"mitmproxy did not start{reason}: try  mitmdump --version")
 
 
 async def _end(proxy: RunningProxy, process: Process) -> None:
@@ -448,7 +485,7 @@ def _last_line(log: Any) -> str:
     """Return the last that mitmproxy wrote, in brackets; "" if it wrote nothing."""
     log.seek(0)
     lines = log.read().decode("utf-8", "replace").strip().splitlines()
-    return f" ({lines[-1].strip()[:200]})" if lines else ""
+    return f" ({lines[-1].strip()[:300]})" if lines else ""
 
 
 def key_hash(certificate: Path) -> str:
@@ -462,12 +499,12 @@ def key_hash(certificate: Path) -> str:
 
 def _elements(der: bytes) -> list[tuple[bytes, bytes]]:
     """Return the elements of a DER encoding, each whole and without its head."""
-    found, at = [], 0
+    elements, at = [], 0
     while at < len(der):
         size, head = der[at + 1], 2
         if size & 0x80:
             head += size & 0x7F
             size = int.from_bytes(der[at + 2 : at + head])
-        found.append((der[at : at + head + size], der[at + head : at + head + size]))
+        elements.append((der[at : at + head + size], der[at + head : at + head + size]))
         at += head + size
-    return found
+    return elements

@@ -270,7 +270,7 @@ def _entry(request: Record) -> dict[str, Any]:
     milliseconds = {name: round(1000 * request[name], 3) for name in ("seconds", "wait")}
     receive = round(milliseconds["seconds"] - milliseconds["wait"], 3)
     query = parse_qsl(urlsplit(request["url"]).query, keep_blank_values=True)
-    asked: dict[str, Any] = {
+    sent: dict[str, Any] = {
         "method": request["method"],
         "url": request["url"],
         "httpVersion": "HTTP/1.1",
@@ -282,13 +282,13 @@ def _entry(request: Record) -> dict[str, Any]:
     }
     if request["body_size"]:
         kind = _header(request["headers"], "content-type")
-        asked["postData"] = {"mimeType": kind, "text": request["body"]}
+        sent["postData"] = {"mimeType": kind, "text": request["body"]}
     headers = request["response_headers"]
     kind = _header(headers, "content-type")
     entry = {
         "startedDateTime": datetime.fromtimestamp(request["began"], UTC).isoformat(),
         "time": milliseconds["seconds"],
-        "request": asked,
+        "request": sent,
         "response": {
             "status": request["status"],
             "statusText": request["reason"],

@@ -52,13 +52,13 @@ class ThompsonBandit:
     def __init__(self, arms: Sequence[Arm]) -> None:
         self.arms = tuple(arms)
         names = sorted({part for arm in arms for part in arm.parts})
-        places = {name: place for place, name in enumerate(names)}
-        self._parts = np.array([[places[part] for part in arm.parts] for arm in arms])
+        index = {name: n for n, name in enumerate(names)}
+        self._parts = np.array([[index[part] for part in arm.parts] for arm in arms])
         self._won, self._lost = np.zeros((2, len(arms)))
         self._part_won, self._part_tried = np.zeros((2, len(names)))
 
     def choose(self, rng: Generator, tried: Collection[int] = ()) -> int:
-        """Draw the place of an arm that was not ``tried``. Raises ValueError if all were."""
+        """Draw the index of an arm that was not ``tried``. Raises ValueError if all were."""
         if len(tried) >= len(self.arms):
             raise ValueError("every arm was tried")
         prior = self._prior()
@@ -92,7 +92,7 @@ WITHIN = (1, 5, 25)
 
 
 class Query(NamedTuple):
-    """One query: the ``number``-th of its source, from 1, and what the judge said."""
+    """One query: the ``number``-th of its source, from 1, and the judge's answer."""
 
     source: TrajectoryKey
     number: int
@@ -116,7 +116,7 @@ def adaptive_success(
     """Summarise a log; a source whose queries ended without an acceptance withstood."""
     won = {one.source: one for one in log if one.success}
     tasks = {(key.benchmark, family_of(key)): 0 for key in sources}
-    number = {task: place for place, task in enumerate(tasks)}
+    number = {task: n for n, task in enumerate(tasks)}
     cluster = np.array([number[key.benchmark, family_of(key)] for key in sources], np.int64)
     needed = np.array([won[key].number if key in won else np.inf for key in sources])
     names = [one.perturbation for one in won.values()]
@@ -137,8 +137,8 @@ def arsenal() -> dict[Arm, Perturbation]:
     technique at every carrier but pixels, and claims."""
     made = {
         Arm(one.name, ("D", f"at {carrier}", f"as {technique}")): one
-        for carrier, place in CARRIERS.items()
-        if Channel.SCREENSHOT not in place.channels and place.attacker is not Attacker.RECORDER
+        for carrier, entry in CARRIERS.items()
+        if Channel.SCREENSHOT not in entry.channels and entry.attacker is not Attacker.RECORDER
         for technique in TECHNIQUES
         for one in [injection(carrier, "success", technique)]
     }
@@ -148,8 +148,8 @@ def arsenal() -> dict[Arm, Perturbation]:
         for one in catalogue().values()
         if one.family == "C" and one.name not in {*twins, "doubt", "failure-admitted"}
     ]
-    places = {one.name: min(one.channels) for one in claims}
-    return made | {Arm(c.name, ("C", f"at {places[c.name]}", f"as {c.name}")): c for c in claims}
+    channels = {one.name: min(one.channels) for one in claims}
+    return made | {Arm(c.name, ("C", f"at {channels[c.name]}", f"as {c.name}")): c for c in claims}
 
 
 async def attack(
@@ -217,7 +217,7 @@ QUERIES_FILE = "adaptive.jsonl"
 def attacked_adaptively(
     planned: RunPlan, subjects: Subjects, queries: int, seed: int, spent: float = 0.0
 ) -> AdaptiveSuccess | None:
-    """Attack every failure that the run's judge rejected, write the queries beside its judgments
+    """Attack every failure that the run's judge rejected, write the queries next to its judgments
     and summarise them; None if it rejected none. ``spent`` dollars went to the run.
 
     Raises UserError for what ends a run, BudgetSpent where ``--max-cost`` is reached.

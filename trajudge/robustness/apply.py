@@ -1,8 +1,8 @@
 """Carry out a perturbation, and check what it did.
 
 ``apply`` is pure: the same bytes for the same source, seed and version. What was changed is
-found by comparing field by field (``edits_between``), so that no perturbation can leave anything
-out, and ``problems`` tells whether it did what it declares and nothing else.
+listed by comparing field by field (``edits_between``), so that no perturbation can leave anything
+out, and ``problems`` checks that it did what it declares and nothing else.
 """
 
 from __future__ import annotations
@@ -39,33 +39,29 @@ from trajudge.util.errors import ImageUnreadable, UserError
 # What differs between two trajectories.
 
 STEP = "step"
-# The channel that each field of a trajectory belongs to.
-CHANNELS: dict[str, frozenset[Channel]] = {
-    "key": frozenset({Channel.METADATA}),
-    "raw_task_id": frozenset({Channel.METADATA}),
-    "goal": frozenset({Channel.GOAL}),
-    "goal_images": frozenset({Channel.GOAL}),
-    "answer": frozenset({Channel.ANSWER}),
-    "official_reward": frozenset({Channel.METADATA}),
-    "terminated": frozenset({Channel.METADATA}),
-    "truncated": frozenset({Channel.METADATA}),
-    "telemetry": frozenset({Channel.METADATA}),
-    "metadata": frozenset({Channel.METADATA}),
-    "url": frozenset({Channel.URL}),
-    "axtree": frozenset({Channel.AXTREE}),
-    "axtree_pruned": frozenset({Channel.AXTREE}),
-    "screenshot": frozenset({Channel.SCREENSHOT}),
-    "page_error": frozenset({Channel.ERROR}),
-    "reasoning": frozenset({Channel.REASONING}),
-    "action": frozenset({Channel.ACTION}),
-    STEP: STEP_CHANNELS,
+# The channel of each field: of the run as a whole, of what was seen in a step, of what was done.
+_WHOLE = {
+    "key": Channel.METADATA,
+    "raw_task_id": Channel.METADATA,
+    "goal": Channel.GOAL,
+    "goal_images": Channel.GOAL,
+    "answer": Channel.ANSWER,
+    "official_reward": Channel.METADATA,
+    "terminated": Channel.METADATA,
+    "truncated": Channel.METADATA,
+    "telemetry": Channel.METADATA,
+    "metadata": Channel.METADATA,
 }
-_WHOLE = (
-    *("key", "raw_task_id", "goal", "goal_images", "answer", "official_reward"),
-    *("terminated", "truncated", "telemetry", "metadata"),
-)
-_SEEN = ("url", "axtree", "axtree_pruned", "screenshot", "page_error")
-_DONE = ("reasoning", "action")
+_SEEN = {
+    "url": Channel.URL,
+    "axtree": Channel.AXTREE,
+    "axtree_pruned": Channel.AXTREE,
+    "screenshot": Channel.SCREENSHOT,
+    "page_error": Channel.ERROR,
+}
+_DONE = {"reasoning": Channel.REASONING, "action": Channel.ACTION}
+CHANNELS = {name: frozenset({one}) for name, one in {**_WHOLE, **_SEEN, **_DONE}.items()}
+CHANNELS[STEP] = STEP_CHANNELS
 
 
 def edits_between(before: Trajectory, after: Trajectory) -> tuple[Edit, ...]:
@@ -144,15 +140,16 @@ def apply(
     """Transform the trajectory, or say why this perturbation has nothing to say about it."""
     source = Subject(trajectory=trajectory, facts=facts or NO_FACTS)
     for need in sorted(perturbation.needs):
-        if not _MET[need](source):
-            return NotApplicable(reason=_LACKS[need])
+        lack, is_met = _NEEDS[need]
+        if not is_met(source):
+            return NotApplicable(lack)
     changed = perturbation.change(source, _generator(perturbation, trajectory, seed))
     if isinstance(changed, NotApplicable):
         return changed
     changed = renumbered(changed)
     edits = edits_between(trajectory, changed)
     if not edits and not perturbation.sample and perturbation.asking is None:
-        return NotApplicable(reason="nothing of it changes")
+        return NotApplicable("nothing of it changes")
     return Perturbed(
         trajectory=changed,
         perturbation=perturbation.name,
@@ -169,8 +166,8 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
     contradict each other, or if one of them changes how the judge is asked.
     """
     name = f"{first.name}+{second.name}"
-    if asked := [one.name for one in (first, second) if one.asking]:
-        raise UserError(f"{name}: {asked[0]} changes how a judge is asked: name it alone")
+    if askings := [one.name for one in (first, second) if one.asking]:
+        raise UserError(f"{name}: {askings[0]} changes how a judge is asked: name it alone")
     if first.channels & second.channels and not (first.stackable and second.stackable):
         shared = ", ".join(sorted(first.channels & second.channels))
         raise UserError(f"{name}: both change {shared}: compose perturbations of other channels")
@@ -193,16 +190,16 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
 
 def renumbered(trajectory: Trajectory) -> Trajectory:
     """Count the steps from 0 again, where some were added, removed or moved."""
-    if all(step.index == place for place, step in enumerate(trajectory.steps)):
+    if all(step.index == index for index, step in enumerate(trajectory.steps)):
         return trajectory
     steps = tuple(
         Step(
-            index=place,
+            index=index,
             observation=step.observation,
             reasoning=step.reasoning,
             action=step.action,
         )
-        for place, step in enumerate(trajectory.steps)
+        for index, step in enumerate(trajectory.steps)
     )
     return trajectory.model_copy(update={"steps": steps})
 
@@ -248,33 +245,41 @@ def _last_shown(subject: Subject, field: str) -> bool:
     return bool(getattr(subject.trajectory.final, field))
 
 
-_MET: Mapping[Need, Callable[[Subject], bool]] = {
-    Need.ANSWER: lambda s: bool(s.trajectory.answer),
-    Need.AXTREE: lambda s: _last_shown(s, "axtree") or _last_shown(s, "axtree_pruned"),
-    Need.SCREENSHOT: lambda s: _last_shown(s, "screenshot"),
-    Need.REASONING: lambda s: any(step.reasoning for step in s.trajectory.steps),
-    Need.ERROR: lambda s: any(step.observation.page_error for step in s.trajectory.steps),
-    Need.FACTS: lambda s: s.facts.source == "state",
-    Need.SIBLING: lambda s: any(one.success is not s.facts.success for one in s.facts.siblings),
-    Need.TRUTH_FALSE: lambda s: s.facts.success is False,
-    Need.TRUTH_TRUE: lambda s: s.facts.success is True,
-}
-_LACKS: Mapping[Need, str] = {
-    Need.ANSWER: "the run has no final answer",
-    Need.AXTREE: "the last step has no accessibility tree",
-    Need.SCREENSHOT: "the last step has no screenshot",
-    Need.REASONING: "the run holds no reasoning",
-    Need.ERROR: "no action of the run failed",
-    Need.FACTS: "its truth does not rest on the state of an application",
-    Need.SIBLING: "there is no run of the same case with the other outcome",
-    Need.TRUTH_FALSE: "the run is not known to have failed",
-    Need.TRUTH_TRUE: "the run is not known to have succeeded",
+# Why a perturbation does not apply to a run, and whether the run has what it needs.
+_NEEDS: Mapping[Need, tuple[str, Callable[[Subject], bool]]] = {
+    Need.ANSWER: ("the run has no final answer", lambda s: bool(s.trajectory.answer)),
+    Need.AXTREE: (
+        "the last step has no accessibility tree",
+        lambda s: _last_shown(s, "axtree") or _last_shown(s, "axtree_pruned"),
+    ),
+    Need.SCREENSHOT: (
+        "the last step has no screenshot",
+        lambda s: _last_shown(s, "screenshot"),
+    ),
+    Need.REASONING: (
+        "the run holds no reasoning",
+        lambda s: any(step.reasoning for step in s.trajectory.steps),
+    ),
+    Need.ERROR: (
+        "no action of the run failed",
+        lambda s: any(step.observation.page_error for step in s.trajectory.steps),
+    ),
+    Need.FACTS: (
+        "its truth does not rest on the state of an application",
+        lambda s: s.facts.source == "state",
+    ),
+    Need.SIBLING: (
+        "there is no run of the same case with the other outcome",
+        lambda s: any(one.success is not s.facts.success for one in s.facts.siblings),
+    ),
+    Need.TRUTH_FALSE: ("the run is not known to have failed", lambda s: s.facts.success is False),
+    Need.TRUTH_TRUE: ("the run is not known to have succeeded", lambda s: s.facts.success is True),
 }
 
 
 # Checking it.
 
-# The ids of elements, in trees and as what an action acts on: a number that tells no answer.
+# The ids of elements, in trees and as what an action acts on: a number that states no answer.
 _IDS = re.compile(r"(?<![^\t\n ])\[\w+\] ")
 _TARGET = re.compile(r"^(?!send_msg_to_user|answer|report_infeasible|goto)\w+\(['\"]\w+['\"]")
 
@@ -312,11 +317,11 @@ def _undeclared(
 def _broken_trees(source: Trajectory, made: Trajectory) -> Iterator[str]:
     """Find what a change broke: trees of the source are as they were."""
     before = {tree for _, tree in _trees(source)}
-    broken = [(place, unparsable(tree)) for place, tree in _trees(made) if tree not in before]
+    broken = [(index, unparsable(tree)) for index, tree in _trees(made) if tree not in before]
     if any(wrong for _, wrong in broken) and not any(map(unparsable, before)):
         yield from (
-            f"step {place}: the tree does not parse at {wrong[0][:60]!r}"
-            for place, wrong in broken
+            f"step {index}: the tree does not parse at {wrong[0][:60]!r}"
+            for index, wrong in broken
             if wrong
         )
 
@@ -374,7 +379,7 @@ def _copies(source: Trajectory, made: Trajectory) -> int:
 
 
 def _written(trajectory: Trajectory) -> list[_Part]:
-    """List the texts of a run, each with what of it tells no answer."""
+    """List the texts of a run, each with the parts that state no answer."""
     texts: list[tuple[str | None, re.Pattern[str] | None]] = [
         (trajectory.goal, None),
         (trajectory.answer, None),

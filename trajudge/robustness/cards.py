@@ -75,14 +75,14 @@ class CardData(NamedTuple):
     licence: str = ""
 
 
-def card_data(attacked: Path, data: str | None, *, is_source: bool) -> CardData:
-    """Describe a folder of changed runs; ``is_source``: they were made of ``data`` (None: the
-    default). Raises UserError for data that cannot be found."""
+def card_data(attacked: Path, spec: str | None, *, is_source: bool) -> CardData:
+    """Describe a folder of changed runs; ``is_source``: they were made of ``spec`` (None: the
+    default). Raises UserError for data that do not exist."""
     from_state = (attacked / FACTS).is_file()
     if not is_source:
         return CardData(from_state)
-    spec = find_source(data, None).spec
-    known = card_of_kind(SAMPLE if spec == SAMPLE else spec.partition(":")[0])
+    name = find_source(spec, None).spec
+    known = card_of_kind(SAMPLE if name == SAMPLE else name.partition(":")[0])
     return CardData(from_state, "" if known is None else f"{known.licence} ({known.title})")
 
 
@@ -95,7 +95,7 @@ _FACTS = ("model", "prompt_hash", "options", "parameters", "representation", "sa
 def write_cards(
     judges: Sequence[JudgeRobustness],
     rows: Sequence[DefendedJudgeRow],
-    data: CardData,
+    origin: CardData,
     folder: Path,
 ) -> list[Path]:
     """Write ``cards/JUDGE.md`` for every judge; ``rows`` compare judges with and without defences.
@@ -104,11 +104,11 @@ def write_cards(
     files = []
     for judge in judges:
         files.append(folder / "cards" / f"{names[judge.judge]}.md")
-        save_bytes(files[-1], card(judge, rows, data).encode())
+        save_bytes(files[-1], card(judge, rows, origin).encode())
     return files
 
 
-def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], data: CardData) -> str:
+def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], origin: CardData) -> str:
     """Write the card in Markdown, with the header that the hub reads."""
     return "\n".join(
         [
@@ -120,13 +120,13 @@ def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], data: CardDat
             "Precision of its verdicts if every failure came with the attack that hurts most, "
             "with the limits explained below. Written by `trajudge robust`.",
             "",
-            *_facts([*_identity(judge), *_tried(judge), *_runs(judge, data)]),
+            *_facts([*_identity(judge), *_tried(judge), *_runs(judge, origin)]),
             *("", "## Runs as they were", "", *_clean(judge)),
             *("", "## Under attack", "", *_attacked(judge)),
             *("", "## Noise and consistency", "", *_steadiness(judge)),
             *("", "## What no judge that is shown the same can see", "", *_unseen(judge)),
             *("", "## Defences", "", *_defences(judge, rows)),
-            *("", "## What was not done", "", *_left_out(judge, data), ""),
+            *("", "## What was not done", "", *_left_out(judge, origin), ""),
         ]
     )
 
@@ -141,10 +141,10 @@ def badge(judge: JudgeRobustness) -> str:
 def _worst(worst: WorstCase | None) -> str:
     if worst is None or not worst.attacks:
         return "–"
-    found = f"{worst.attacks[0].precision:.2f}"
+    precision = f"{worst.attacks[0].precision:.2f}"
     if worst.low is None or worst.high is None:
-        return found
-    return f"{found} [{worst.low:.2f}, {worst.high:.2f}]"
+        return precision
+    return f"{precision} [{worst.low:.2f}, {worst.high:.2f}]"
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -179,15 +179,18 @@ def _tried(judge: JudgeRobustness) -> Iterator[tuple[str, str]]:
     yield "changes of pages", shown or "none"
 
 
-def _runs(judge: JudgeRobustness, data: CardData) -> Iterator[tuple[str, str]]:
+def _runs(judge: JudgeRobustness, origin: CardData) -> Iterator[tuple[str, str]]:
     runs, points = judge.runs, judge.operating
     outcome = f"{points.successes} successes, {points.failures} failures"
     yield "runs", f"{runs.runs} of {runs.tasks} tasks ({outcome}), in {runs.variants} variants"
     yield "benchmarks (runs)", _counted(runs.benchmarks)
     yield "agents (runs)", _counted(runs.agents)
     state = "the state that each run left in its application, and nobody's opinion"
-    yield "truth", state if data.from_state else "the labels that people gave"
-    yield "licence of the runs", data.licence or "not known: name it before you publish any of them"
+    yield "truth", state if origin.from_state else "the labels that people gave"
+    yield (
+        "licence of the runs",
+        origin.licence or "not known: name it before you publish any of them",
+    )
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -212,15 +215,15 @@ def _attacked(judge: JudgeRobustness) -> Iterator[str]:
         "row at once. How often they hold in simulations: `python -m benchmarks.robustness`."
     )
     names = {attack.name for worst in judge.worst.values() for attack in worst.attacks}
-    found = [one for one in judge.rates if one.name in names and one.attack_success.trials]
-    found.sort(key=lambda one: (-(one.attack_success.estimate or 0.0), one.name))
-    if found:
+    attacks = [one for one in judge.rates if one.name in names and one.attack_success.trials]
+    attacks.sort(key=lambda one: (-(one.attack_success.estimate or 0.0), one.name))
+    if attacks:
         yield from ("", "Of the failures that it had rejected, the share that it accepts:", "")
         yield "| attack | failures accepted | under the benign twin |"
         yield "|:--|--:|--:|"
-        yield from (_attack(one) for one in found[:_SHOWN])
-    if len(found) > _SHOWN:
-        yield from ("", f"And {len(found) - _SHOWN} more attacks, none of which does more.")
+        yield from (_attack(one) for one in attacks[:_SHOWN])
+    if len(attacks) > _SHOWN:
+        yield from ("", f"And {len(attacks) - _SHOWN} more attacks, none of which does more.")
 
 
 def _attack(one: PerturbationRates) -> str:
@@ -253,7 +256,7 @@ def _steadiness(judge: JudgeRobustness) -> Iterator[str]:
 
 def _unseen(judge: JudgeRobustness) -> Iterator[str]:
     if not judge.asks_model:
-        yield "Not told: the judge sends no prompts that could be compared."
+        yield "Not known: the judge sends no prompts that could be compared."
     elif not judge.undetectable:
         yield "No failure had, byte by byte, the prompts of a success."
     for name, variants, of in judge.undetectable:
@@ -267,7 +270,7 @@ def _defences(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow]) -> Itera
     base = next((row.base for row in rows if row.judge == judge.judge), None)
     mine = [row for row in rows if row.base == base]
     if not any(row.defences for row in mine):
-        yield "None was measured beside it (`trajudge robust --defence each`)."
+        yield "None was measured with it (`trajudge robust --defence each`)."
         return
     yield from (markdown(table).strip() for table in comparison_tables(mine))
     yield ""
@@ -277,10 +280,12 @@ def _defences(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow]) -> Itera
     )
 
 
-def _left_out(judge: JudgeRobustness, data: CardData) -> Iterator[str]:
-    checks = "the record and of the application's state" if data.from_state else "the record alone"
+def _left_out(judge: JudgeRobustness, origin: CardData) -> Iterator[str]:
+    checks = (
+        "the record and of the application's state" if origin.from_state else "the record alone"
+    )
     yield (
-        "- A reading by people: that a change does to the truth what is said of it rests on checks "
+        "- A reading by people: that a change does to the truth what it declares rests on checks "
         f"of {checks}."
     )
     yield "- Attacks that are not in the catalogue, other languages and other locales."
@@ -308,11 +313,11 @@ def _rate(rate: RobustnessRate) -> str:
     return f"{100 * rate.estimate:.1f} %{limits} ({rate.hits} of {rate.trials})"
 
 
-def _difference(found: RateDifference) -> str:
-    if found.estimate is None:
+def _difference(rate: RateDifference) -> str:
+    if rate.estimate is None:
         return "–"
-    points = f"{100 * found.estimate:+z.1f} points"
-    return f"{points}{_limits(found.low, found.high)} ({found.trials} pairs)"
+    points = f"{100 * rate.estimate:+z.1f} points"
+    return f"{points}{_limits(rate.low, rate.high)} ({rate.trials} pairs)"
 
 
 def _limits(low: float | None, high: float | None) -> str:
@@ -377,9 +382,9 @@ def _case(number: int, case: InstructiveCase, runs: Runs) -> Iterator[str]:
     yield f"- run: {cell(str(case.source))}"
     if source is not None:
         yield f"- goal: {cell(source.goal)}"
-    yield f"- truth: {_said(case.truth, None)}"
-    yield f"- verdict before: {_said(case.clean, case.clean_score)}"
-    yield from (f"- verdict after: {_said(case.perturbed, case.perturbed_score)}", "")
+    yield f"- truth: {_verdict(case.truth, None)}"
+    yield f"- verdict before: {_verdict(case.clean, case.clean_score)}"
+    yield from (f"- verdict after: {_verdict(case.perturbed, case.perturbed_score)}", "")
     for name, words in (("before", case.clean_reasoning), ("after", case.perturbed_reasoning)):
         if words:
             short = words if len(words) <= _WORDS else f"{words[:_WORDS]} …"
@@ -389,7 +394,7 @@ def _case(number: int, case: InstructiveCase, runs: Runs) -> Iterator[str]:
         yield from (*fenced(difference(source, changed), "diff"), "")
 
 
-def _said(verdict: bool | None, score: float | None) -> str:
+def _verdict(verdict: bool | None, score: float | None) -> str:
     word = {True: "success", False: "failure", None: "not known"}[verdict]
     return word if score is None else f"{word} (score {score:.3g})"
 
@@ -416,14 +421,14 @@ def _lines(run: Trajectory) -> Iterator[str]:
 
 def _step_lines(step: Step) -> Iterator[str]:
     seen = step.observation
-    place = f"step {step.index}"
-    yield from _block(f"{place}, url", seen.url)
-    yield from _block(f"{place}, tree", seen.axtree or seen.axtree_pruned)
+    name = f"step {step.index}"
+    yield from _block(f"{name}, url", seen.url)
+    yield from _block(f"{name}, tree", seen.axtree or seen.axtree_pruned)
     if seen.screenshot is not None:
-        yield f"{place}, screenshot: {_picture(seen.screenshot)}"
-    yield from _block(f"{place}, error", seen.page_error)
-    yield from _block(f"{place}, thought", step.reasoning)
-    yield from _block(f"{place}, action", step.action)
+        yield f"{name}, screenshot: {_picture(seen.screenshot)}"
+    yield from _block(f"{name}, error", seen.page_error)
+    yield from _block(f"{name}, thought", step.reasoning)
+    yield from _block(f"{name}, action", step.action)
 
 
 def _block(name: str, text: str | None) -> Iterator[str]:

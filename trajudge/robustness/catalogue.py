@@ -55,22 +55,22 @@ def _family(file: str) -> Iterator[Perturbation]:
 def _perturbation(name: str, entry: Mapping[str, Any]) -> Perturbation:
     """Make a perturbation of its entry. Raises KeyError, TypeError or ValueError for one that is
     damaged."""
-    given = {key: value for key, value in entry.items() if key not in ("like", "truth", "with")}
+    fields = {key: value for key, value in entry.items() if key not in ("like", "truth", "with")}
     relations = _relations(entry.get("truth", {}))
     arguments = entry.get("with", {})
     if entry.get("grade") == "native":
         change: Transform = partial(recorded_again, variant=name, relations=relations, **arguments)
     else:
-        function = TRANSFORMATIONS[given.pop("change")]
+        function = TRANSFORMATIONS[fields.pop("change")]
         signature(function).bind(None, None, **arguments)
         change = partial(function, **arguments)
     channels = frozenset(
         channel
-        for word in given["channels"]
+        for word in fields["channels"]
         for channel in (_TOGETHER[word] if word in _TOGETHER else (Channel(word),))
     )
     made = {"name": name, "relations": relations, "change": change, "channels": channels}
-    return Perturbation.model_validate(given | made)
+    return Perturbation.model_validate(fields | made)
 
 
 def _relations(truth: Mapping[str, bool | str]) -> dict[LabelQuestion, Relation]:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import orjson
-from pydantic import ValidationError
 from pydantic_core import to_json
 
 from trajudge.annotations.agentrewardbench import family_of
@@ -28,15 +27,15 @@ from trajudge.stats.comparison import exchange_test, holm
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_utf8, save_bytes
+from trajudge.util.files import save_bytes
+from trajudge.util.jsonl import read_records
 from trajudge.util.tables import all_folded
 from trajudge.util.terminal import count_of
-from trajudge.util.validation import first_error
 
 
 class Canary(Record):
     """One line: ``requests`` are the hashes of what the judge sent about the run as it was (none:
-    it asks no model), ``verdicts`` what it said then, and when the same was drawn again."""
+    it asks no model), ``verdicts`` those of then, of two draws."""
 
     judge: str
     key: TrajectoryKey
@@ -56,15 +55,17 @@ def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
     canaries = []
     for run in map(judged_run, folders):
         for name, judgments in () if run.sources_only else run.judgments.items():
-            said = verdicts_of(judgments)
+            current = verdicts_of(judgments)
             for again, source in identities.items():
-                if source not in said or again not in said:
+                if source not in current or again not in current:
                     continue
-                clean, second = said[source], said[again].success
+                clean, second = current[source], current[again].success
                 if clean.success is not None and second is not None:
-                    asked = tuple(sorted(clean.requests))
+                    requests = tuple(sorted(clean.requests))
                     both = (clean.success, second)
-                    canaries.append(Canary(judge=name, key=source, requests=asked, verdicts=both))
+                    canaries.append(
+                        Canary(judge=name, key=source, requests=requests, verdicts=both)
+                    )
     if not canaries:
         raise UserError(
             "--drift: no run has two verdicts of one judge: leave the perturbation identity in"
@@ -74,25 +75,16 @@ def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
 
 def read_canaries(file: Path) -> Canaries:
     """Read the file, by judge and run. Raises UserError naming the line."""
-    found: dict[str, dict[TrajectoryKey, Canary]] = {}
-    try:
-        lines = read_utf8(file).splitlines()
-    except OSError as error:
-        raise UserError(
-            f"--drift {file}: cannot be read ({error.strerror}): name another file"
-        ) from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            one = Canary.model_validate_json(line)
-        except ValidationError as error:
-            raise UserError(
-                f"--drift {file}: line {number} is damaged ({first_error(error, 'the line')}): "
-                "restore the file from a copy, or remove it, so that it is written anew"
-            ) from error
-        found.setdefault(one.judge, {})[one.key] = one
-    if not found:
+    anew = "restore the file from a copy, or remove it, so that it is written anew"
+    lines = read_records(
+        file, Canary.model_validate_json, missing="name another file with --drift", damaged=anew
+    )
+    canaries: dict[str, dict[TrajectoryKey, Canary]] = {}
+    for _, one in lines:
+        canaries.setdefault(one.judge, {})[one.key] = one
+    if not canaries:
         raise UserError(f"--drift {file}: is empty: remove it, so that it is written anew")
-    return found
+    return canaries
 
 
 # Asked again: two draws of every prompt, once a day.
@@ -127,8 +119,8 @@ def asked_again(
         )
     identity = catalogue()[IDENTITY]
     draws = [
-        identity.model_copy(update={"name": name, "sample": 2 * day.toordinal() + place})
-        for place, name in enumerate(AGAIN)
+        identity.model_copy(update={"name": name, "sample": 2 * day.toordinal() + index})
+        for index, name in enumerate(AGAIN)
     ]
     expanded(out / "asked", known._replace(trajectories=kept), draws, config.seed)
     alone = config.model_copy(update={"out": out, "suite": "core", "perturbation": ()})
@@ -174,50 +166,51 @@ class JudgeDrift(NamedTuple):
         return self.p_adjusted < LEVEL
 
 
-def drifts(asked: CanaryRound, seed: int) -> list[JudgeDrift]:
+def drifts(day: CanaryRound, seed: int) -> list[JudgeDrift]:
     """Compare every judge of the round with its canaries. Raises UserError."""
-    variants = read_variants(asked.asked)
+    variants = read_variants(day.asked)
     again: dict[TrajectoryKey, dict[str, TrajectoryKey]] = {}
     for one in variants:
         again.setdefault(one.of, {})[one.perturbation] = one.key
-    found = []
-    for run in map(judged_run, asked.folders):
+    judges = []
+    for run in map(judged_run, day.folders):
         for name, judgments in run.judgments.items():
-            said = verdicts_of(judgments)
-            mine = list(asked.canaries[name].values())
-            found.append(_drift(name, mine, again, said, np.random.default_rng(seed)))
-    adjusted = holm([one.p_value for one in found])
-    return [one._replace(p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+            current = verdicts_of(judgments)
+            mine = list(day.canaries[name].values())
+            judges.append(_drift(name, mine, again, current, np.random.default_rng(seed)))
+    adjusted = holm([one.p_value for one in judges])
+    return [one._replace(p_adjusted=float(p)) for one, p in zip(judges, adjusted, strict=True)]
 
 
 def _drift(
     judge: str,
     canaries: Sequence[Canary],
     again: dict[TrajectoryKey, dict[str, TrajectoryKey]],
-    said: Verdicts,
+    current: Verdicts,
     rng: np.random.Generator,
 ) -> JudgeDrift:
-    same = [one for one in canaries if set(one.requests) == _requests(said, one.key)]
+    same = [one for one in canaries if set(one.requests) == _requests(current, one.key)]
     rows: list[tuple[Canary, list[bool]]] = []
     for one in same:
         keys = [again.get(one.key, {}).get(name) for name in AGAIN]
-        verdicts = [said[key].success for key in keys if key is not None and key in said]
-        told = [verdict for verdict in verdicts if verdict is not None]
-        if len(told) == len(AGAIN):
-            rows.append((one, told))
+        drawn = [current[key].success for key in keys if key is not None and key in current]
+        verdicts = [verdict for verdict in drawn if verdict is not None]
+        if len(verdicts) == len(AGAIN):
+            rows.append((one, verdicts))
     counts = (len(rows), len(canaries) - len(same), len(same) - len(rows))
     if not rows:
         return JudgeDrift(judge, *counts)
-    then, now = np.array([one.verdicts for one, _ in rows]), np.array([told for _, told in rows])
+    then = np.array([one.verdicts for one, _ in rows])
+    now = np.array([verdicts for _, verdicts in rows])
     tasks = [(one.key.benchmark, family_of(one.key)) for one, _ in rows]
-    numbers = {task: place for place, task in enumerate(sorted(set(tasks)))}
+    numbers = {task: index for index, task in enumerate(sorted(set(tasks)))}
     test = exchange_test(then, now, [numbers[task] for task in tasks], rng)
     accepted = (float(then.mean()), float(now.mean()))
     return JudgeDrift(judge, *counts, test.between, test.within, *accepted, test.p_value)
 
 
-def _requests(said: Verdicts, key: TrajectoryKey) -> set[str]:
-    return set(said[key].requests) if key in said else set()
+def _requests(current: Verdicts, key: TrajectoryKey) -> set[str]:
+    return set(current[key].requests) if key in current else set()
 
 
 def _lines(one: JudgeDrift) -> list[str]:
@@ -226,16 +219,16 @@ def _lines(one: JudgeDrift) -> list[str]:
     if one.between is not None and one.within is not None:
         p = probability(one.p_adjusted)
         p = p if p.startswith("<") else f"= {p}"
-        told = "its verdicts have changed" if one.has_drifted else "no more than noise"
+        outcome = "its verdicts have changed" if one.has_drifted else "no more than noise"
         lines = [
-            f"{one.judge}: {told}: {100 * one.between:.1f} % of verdicts differ from the frozen "
+            f"{one.judge}: {outcome}: {100 * one.between:.1f} % of verdicts differ from the frozen "
             f"ones, {100 * one.within:.1f} % between draws of one time (p {p})",
             f"  {one.compared} canaries: {100 * (one.accepted_then or 0):.1f} % accepted then, "
             f"{100 * (one.accepted_now or 0):.1f} % now",
         ]
     if one.other_prompts:
         lines.append(
-            f"  {one.other_prompts} canaries have other prompts than the frozen ones, and tell "
+            f"  {one.other_prompts} canaries have other prompts than the frozen ones, and show "
             "nothing about the model: the judge, its options, the data or this program has changed"
         )
     if one.unanswered:
@@ -266,12 +259,12 @@ def check_drift(request: RunRequest | None, config: RobustConfig, day: date | No
             "--judge, or another file"
         )
     canaries = read_canaries(config.drift or Path())
-    asked = asked_again(request, config, canaries, day or datetime.now(UTC).date())
-    if asked.code != OK or not asked.folders:
-        return asked.code
-    found = drifts(asked, config.seed)
-    file = asked.asked.parent / "drift.json"
-    content = [one._asdict() | {"has_drifted": one.has_drifted} for one in found]
+    again = asked_again(request, config, canaries, day or datetime.now(UTC).date())
+    if again.code != OK or not again.folders:
+        return again.code
+    measured = drifts(again, config.seed)
+    file = again.asked.parent / "drift.json"
+    content = [one._asdict() | {"has_drifted": one.has_drifted} for one in measured]
     save_bytes(file, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-    _say([*(line for one in found for line in _lines(one)), f"written to {file}"])
-    return FAILURES if any(one.has_drifted or not one.compared for one in found) else OK
+    _say([*(line for one in measured for line in _lines(one)), f"written to {file}"])
+    return FAILURES if any(one.has_drifted or not one.compared for one in measured) else OK

@@ -5,7 +5,7 @@ technique, precision by the share of failures that attack, and precision against
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +45,16 @@ def _below_each_other(width: int, pictures: Sequence[tuple[int, str]]) -> str:
     return "\n".join([head, *drawn, "</svg>\n"])
 
 
+def _written(
+    folder: Path, name: str, head: Sequence[str], rows: Iterable[Sequence[object]], picture: str
+) -> tuple[Path, Path]:
+    """Write ``NAME.csv`` and ``NAME.svg``. Raises UserError."""
+    table, drawing = folder / f"{name}.csv", folder / f"{name}.svg"
+    save_csv(table, head, rows)
+    save_bytes(drawing, picture.encode())
+    return table, drawing
+
+
 # The success rate of injections by carrier and technique.
 
 _INJECTION = re.compile(r"inject-(?P<carrier>[\w-]+)\.success\.(?P<technique>[\w-]+)")
@@ -55,30 +65,27 @@ Cells = Mapping[tuple[str, str], RobustnessRate]
 def cells(rates: Sequence[PerturbationRates]) -> Cells:
     """Return the attack success of every injection that asks for a success, by carrier and
     technique."""
-    found = {}
+    rates_by_cell = {}
     for one in rates:
         match = _INJECTION.fullmatch(one.name)
         if match and one.attack_success.trials:
-            found[match["carrier"], match["technique"]] = one.attack_success
-    return found
+            rates_by_cell[match["carrier"], match["technique"]] = one.attack_success
+    return rates_by_cell
 
 
 def write_matrix(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path, ...]:
     """Write ``matrix.csv`` of all judges and ``matrix.svg``, one below the other; nothing where no
     instruction was tried. Raises UserError."""
-    known = {judge.judge: found for judge in judges if (found := cells(judge.rates))}
+    known = {judge.judge: some for judge in judges if (some := cells(judge.rates))}
     if not known:
         return ()
-    table, picture = folder / "matrix.csv", folder / "matrix.svg"
     head = ("judge", "carrier", "technique", "hits", "trials", "estimate", "low", "high")
     rows = (
         (judge, *cell, *rate)
         for judge, some in known.items()
         for cell, rate in sorted(some.items())
     )
-    save_csv(table, head, rows)
-    save_bytes(picture, matrix_svg(known).encode())
-    return table, picture
+    return _written(folder, "matrix", head, rows, matrix_svg(known))
 
 
 def matrix_svg(known: Mapping[str, Cells]) -> str:
@@ -184,10 +191,7 @@ def write_contamination(judges: Sequence[JudgeRobustness], folder: Path) -> tupl
         for curve in known[judge.judge]
         for share, precision in zip(SHARES, curve.precision.tolist(), strict=True)
     )
-    table, picture = folder / "contamination.csv", folder / "contamination.svg"
-    save_csv(table, head, rows)
-    save_bytes(picture, contamination_svg(known).encode())
-    return table, picture
+    return _written(folder, "contamination", head, rows, contamination_svg(known))
 
 
 def contamination_svg(known: Mapping[str, Sequence[ContaminationCurve]]) -> str:
@@ -258,11 +262,9 @@ def write_curves(curves: Sequence[DefenceCurve], folder: Path) -> tuple[Path, ..
     judge. Raises UserError."""
     if not curves:
         return ()
-    table, picture = folder / "curve.csv", folder / "curve.svg"
     head = ("judge", "point", "threshold", "recall", "precision", "successes", "failures")
-    save_csv(table, head, (row for curve in curves for row in _curve_rows(curve)))
-    save_bytes(picture, curves_svg(curves).encode())
-    return table, picture
+    rows = (row for curve in curves for row in _curve_rows(curve))
+    return _written(folder, "curve", head, rows, curves_svg(curves))
 
 
 def _curve_rows(curve: DefenceCurve) -> Iterator[tuple[object, ...]]:

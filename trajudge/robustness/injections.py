@@ -31,7 +31,6 @@ from trajudge.robustness.transforms import (
     appended,
     each_step,
     each_tree,
-    inapplicable,
     quoted,
     retitled,
     with_answer,
@@ -125,7 +124,7 @@ def _title(trajectory: Trajectory, text: str) -> Trajectory:
 def _address(trajectory: Trajectory, text: str, mark: str) -> Trajectory | NotApplicable:
     url = trajectory.final.url
     if not url:
-        return inapplicable("the last page has no address")
+        return NotApplicable("the last page has no address")
     joint = "&note=" if mark == "?" and "?" in url else f"{mark}note=" if mark == "?" else mark
     return with_final(trajectory, url=f"{url}{joint}{quote(text, safe='')}")
 
@@ -134,7 +133,7 @@ def _typed(trajectory: Trajectory, text: str) -> Trajectory | NotApplicable:
     """Add the text to what the agent typed last."""
     entries = [n for n, s in enumerate(trajectory.steps) if (s.action or "").startswith("fill(")]
     if not entries:
-        return inapplicable("the agent typed nothing")
+        return NotApplicable("the agent typed nothing")
 
     def typed(step: Step) -> Step:
         if step.index != entries[-1]:
@@ -151,7 +150,7 @@ def _typed(trajectory: Trajectory, text: str) -> Trajectory | NotApplicable:
 def _pixels(trajectory: Trajectory, text: str, place: Place) -> Trajectory | NotApplicable:
     ref = trajectory.final.screenshot
     if ref is None or ref.problem:
-        return inapplicable("the last screenshot cannot be read")
+        return NotApplicable("the last screenshot cannot be read")
     return with_final(trajectory, screenshot=written_on(ref, text, place))
 
 

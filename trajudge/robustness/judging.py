@@ -48,7 +48,7 @@ def asked_requests(
     can be asked so, on the sources of ``variants`` alone. Raises UserError where one that is
     ``named`` is for none of them."""
     agents = tuple(sorted({one.of.agent for one in variants}))
-    data = request.data.model_copy(update={"agent": agents})
+    sources = request.data.model_copy(update={"agent": agents})
     for one in perturbations:
         if one.asking is None:
             continue
@@ -61,7 +61,7 @@ def asked_requests(
             continue
         judges = tuple(name for name in request.judges if _can(name, one.asking, request))
         if judges:
-            yield _asked_so(request.model_copy(update={"data": data}), judges, one.asking)
+            yield _asked_so(request.model_copy(update={"data": sources}), judges, one.asking)
         elif one.name in named:
             raise UserError(
                 f"--perturbation {one.name}: {_why_not(one.asking)}: leave it out, or name another "
@@ -75,11 +75,11 @@ def _can(name: str, asking: Asking, request: RunRequest) -> bool:
     if not asking.options:
         return entry.needs_model or entry.composed
     takes = entry.options_class.model_fields
-    given: Mapping[str, Any] = request.judge.options
+    options: Mapping[str, Any] = request.judge.options
     if request.judge.success_last:
-        given = {**given, "success": "last"}
+        options = {**options, "success": "last"}
     return all(
-        option in takes and value != given.get(option, takes[option].default)
+        option in takes and value != options.get(option, takes[option].default)
         for option, value in asking.options.items()
     )
 
@@ -127,7 +127,7 @@ def read_defences(words: Sequence[str]) -> list[Mapping[str, str]]:
 
 
 def _defences(word: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for part in word.split("+"):
         written, equals, value = part.partition("=")
         name = written.replace("-", "_")
@@ -137,10 +137,10 @@ def _defences(word: str) -> dict[str, str]:
                 f"--defence {word}: {written!r} is no defence{close or ';'} there are "
                 f"{', '.join(DEFENCES)}, and {EACH} for every one alone"
             )
-        if name in found:
+        if name in options:
             raise UserError(f"--defence {word}: names {written} twice")
-        found[name] = value if equals else _DEFAULTS[name]
-    return found
+        options[name] = value if equals else _DEFAULTS[name]
+    return options
 
 
 def defended_requests(request: RunRequest, words: Sequence[str]) -> Iterator[RunRequest]:
@@ -148,7 +148,10 @@ def defended_requests(request: RunRequest, words: Sequence[str]) -> Iterator[Run
     UserError where none can."""
     yield request
     for options in read_defences(words):
-        reasons = {name: list(_reasons(name, options)) for name in request.judges}
+        reasons = {
+            name: [why for defence in options if (why := unfit(find_judge(name), defence))]
+            for name in request.judges
+        }
         judges = tuple(name for name, why in reasons.items() if not why)
         if not judges:
             name, (why, *_) = next(iter(reasons.items()))
@@ -160,12 +163,6 @@ def defended_requests(request: RunRequest, words: Sequence[str]) -> Iterator[Run
             update={"judge": judges[0], "options": {**request.judge.options, **options}}
         )
         yield request.model_copy(update={"judges": judges, "judge": judge})
-
-
-def _reasons(name: str, options: Mapping[str, str]) -> Iterator[str]:
-    """Yield why a judge cannot have these defences."""
-    entry = find_judge(name)
-    yield from filter(None, (unfit(entry, defence) for defence in options))
 
 
 # Planned and carried out.
@@ -211,7 +208,7 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
         attacked = config.attacked or _expanded(known, config)
         runs = planned(request, attacked, config)
     done = carried_out(request, runs)
-    with progress_bar("attacking what the judges said"):
+    with progress_bar("attacking the judges"):
         adaptive = _adaptive(done.results, known, config) if done.code == OK else {}
     return JudgedRuns(done.code, done.folders, attacked, adaptive, done.failed)
 
@@ -247,12 +244,12 @@ def _adaptive(
     spent = dollars_in_all([one.spent for one in results])
     for one in (result.plan for result in results if config.adaptive):
         try:
-            found = attacked_adaptively(one, known, config.adaptive or 0, config.seed, spent)
+            success = attacked_adaptively(one, known, config.adaptive or 0, config.seed, spent)
         except BudgetSpent as error:
             sys.stderr.write(f"warning: the adaptive attacker ended early: {error}\n")
             break
-        if found is not None:
-            made[one.judge_id] = found
+        if success is not None:
+            made[one.judge_id] = success
     return made
 
 
@@ -312,7 +309,7 @@ def _check_distinct(runs: Sequence[RunPlan]) -> None:
 
 
 def _say(results: Sequence[RunResult]) -> None:
-    """Say what ended early, and why judgments failed; where the runs are, the screen tells."""
+    """Say what ended early, and why judgments failed; the screen says where the runs are."""
     texts = dict.fromkeys(text for one in results for text in one.warnings)
     sys.stderr.writelines(f"warning: {one_line(text)}\n" for text in texts)
     for one in results:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from numpy.random import Generator
 from pydantic import Field, JsonValue
@@ -179,7 +179,7 @@ class Perturbed(Record):
     sample: int = 0
 
 
-class NotApplicable(Record):
+class NotApplicable(NamedTuple):
     """Why a perturbation says nothing about a trajectory."""
 
     reason: str
@@ -200,11 +200,11 @@ class Perturbation(Record):
 
     ``change`` is pure: equal source and random state give equal bytes, and it leaves what is
     outside of ``channels`` as it was. ``twin`` names the benign perturbation of the same length
-    and place that an attack is compared with. ``stackable``: may be composed with one that shares
-    a channel. ``grade``: the record was edited, or the payload stood on the page when the run was
-    recorded. ``sample`` as in ``Perturbed``; ``asking``: the runs stay, and the judge is asked
-    otherwise; ``states_answer``: its text may hold what the last message had to say; ``source``:
-    where the idea comes from.
+    and position that an attack is compared with. ``stackable``: may be composed with one that
+    shares a channel. ``grade``: the record was edited, or the payload stood on the page when the
+    run was recorded. ``sample`` as in ``Perturbed``; ``asking``: the runs stay, and the judge is
+    asked otherwise; ``states_answer``: its text may hold the right answer; ``source``: where the
+    idea comes from.
     """
 
     name: str
@@ -227,8 +227,8 @@ class Perturbation(Record):
 
 def keeps(success: Relation = Relation.KEEP, **others: Relation) -> dict[LabelQuestion, Relation]:
     """Return the relations of a perturbation that keeps whatever is not named."""
-    told = dict.fromkeys(LabelQuestion, Relation.KEEP) | {LabelQuestion.SUCCESS: success}
-    return told | {LabelQuestion(name): relation for name, relation in others.items()}
+    relations = dict.fromkeys(LabelQuestion, Relation.KEEP) | {LabelQuestion.SUCCESS: success}
+    return relations | {LabelQuestion(name): relation for name, relation in others.items()}
 
 
 def truth_after(relation: Relation, truth: bool | None) -> bool | None:

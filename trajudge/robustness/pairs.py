@@ -1,6 +1,6 @@
 """Verdicts on runs and on their perturbed variants, or of the same judge asked otherwise, side by
-side. Which run is which the manifests tell, so that runs that were judged elsewhere are compared
-alike."""
+side. Manifests identify the runs, so that runs that were judged elsewhere are compared in the same
+way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IDENTITY = "identity"
 
 
 class RunVerdict(NamedTuple):
-    """What a judge said of a run: ``success`` None where it gave no verdict, the mean of its
+    """A judge's verdict on a run: ``success`` None where it gave no verdict, the mean of its
     scores, the requests that it sent (their hashes), the replies that it got, and its reasons."""
 
     success: bool | None
@@ -43,23 +43,12 @@ class RunVerdict(NamedTuple):
 Verdicts = Mapping[TrajectoryKey, RunVerdict]
 
 
-class PairDetails(NamedTuple):
-    """What pairs tell beside the verdicts: scores ``before`` and ``after`` (N,), NaN where there is
-    none; ``unseen``: the prompts are byte by byte those of the source (N,); what the judge said of
-    each (N,)."""
-
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
-    unseen: NDArray[np.bool_]
-    clean: tuple[RunVerdict, ...]
-    perturbed: tuple[RunVerdict, ...]
-
-
 class PerturbedPairs(NamedTuple):
     """One perturbation's variants: ``clean`` and ``perturbed`` verdicts as 1, 0 or NaN (the judge
     gave none), the ``truth`` of the source as 1, 0 or NaN (not known), the task of each as a number
-    from 0 (``cluster``), and its source. All (N,). ``is_drawn_again``: the same prompt, of which
-    the judge was asked once more."""
+    from 0 (``cluster``), and its source. All (N,). ``verdicts``: those before and
+    after (N,), empty where only the numbers are known. ``is_drawn_again``: the same prompt, of
+    which the judge was asked once more."""
 
     name: str
     relation: Relation
@@ -68,7 +57,7 @@ class PerturbedPairs(NamedTuple):
     truth: NDArray[np.float64]
     cluster: NDArray[np.int64]
     sources: tuple[TrajectoryKey, ...]
-    details: PairDetails | None = None
+    verdicts: tuple[tuple[RunVerdict, RunVerdict], ...] = ()
     is_drawn_again: bool = False
 
     @property
@@ -76,9 +65,17 @@ class PerturbedPairs(NamedTuple):
         """The benchmark of each (N,)."""
         return np.array([source.benchmark for source in self.sources], str)
 
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The scores before and after (2, N), NaN where there is none."""
+        if not self.verdicts:
+            return np.full((2, len(self.sources)), np.nan)
+        columns = zip(*self.verdicts, strict=True)
+        return np.stack([_numbers([one.score for one in column]) for column in columns])
+
 
 class PairRow(NamedTuple):
-    """What was said of a source and of one variant of it; ``truth`` is the source's, ``cluster``
+    """The verdicts on a source and on one variant of it; ``truth`` is the source's, ``cluster``
     the number of its task."""
 
     source: TrajectoryKey
@@ -100,15 +97,15 @@ def verdicts_of(judgments: Iterable[Judgment]) -> Verdicts:
 
 
 def verdict_of(judgments: Sequence[Judgment]) -> RunVerdict:
-    """Return what a judge said of one run in these judgments: the majority."""
-    told = [one for one in judgments if one.status is Status.OK and one.success is not None]
-    scores = [one.score for one in told if one.score is not None]
+    """Return a judge's verdict on one run: the majority of these judgments."""
+    answered = [one for one in judgments if one.status is Status.OK and one.success is not None]
+    scores = [one.score for one in answered if one.score is not None]
     return RunVerdict(
-        2 * sum(one.success is True for one in told) > len(told) if told else None,
+        2 * sum(one.success is True for one in answered) > len(answered) if answered else None,
         sum(scores) / len(scores) if scores else None,
         frozenset(call.request for one in judgments for call in one.calls),
         tuple(call.text for one in judgments for call in one.calls),
-        next((one.reasoning for one in told if one.reasoning), ""),
+        next((one.reasoning for one in answered if one.reasoning), ""),
     )
 
 
@@ -120,14 +117,14 @@ def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list
     """
     identity = {one.of: one.key for one in variants if one.perturbation == IDENTITY}
     clean = {
-        one.of: verdicts[place]
+        one.of: verdicts[key]
         for one in variants
-        for place in (identity.get(one.of, one.of), one.of)
-        if place in verdicts
+        for key in (identity.get(one.of, one.of), one.of)
+        if key in verdicts
     }
     truth = _truth(variants)
     tasks = {(one.of.benchmark, family_of(one.of)): 0 for one in variants}
-    number = {task: place for place, task in enumerate(sorted(tasks))}
+    number = {task: index for index, task in enumerate(sorted(tasks))}
     by_name: dict[str, list[VariantLine]] = defaultdict(list)
     for one in variants:
         if one.key in verdicts and one.of in clean:
@@ -160,7 +157,7 @@ def side_by_side(
         _numbers([one.truth for one in rows]),
         np.array([one.cluster for one in rows]),
         tuple(one.source for one in rows),
-        _details([one.clean for one in rows], [one.perturbed for one in rows]),
+        tuple((one.clean, one.perturbed) for one in rows),
         is_drawn_again,
     )
 
@@ -171,34 +168,23 @@ def runs_as_they_were(everything: Sequence[PerturbedPairs]) -> PerturbedPairs:
         np.concatenate(columns) for columns in zip(*(one[2:6] for one in everything), strict=True)
     ]
     sources = [source for one in everything for source in one.sources]
-    first = {source: place for place, source in reversed(list(enumerate(sources)))}
-    places = sorted(first.values())
-    clean, _, truth, cluster = (column[places] for column in whole)
-    kept = tuple(sources[place] for place in places)
+    first = {source: index for index, source in reversed(list(enumerate(sources)))}
+    positions = sorted(first.values())
+    clean, _, truth, cluster = (column[positions] for column in whole)
+    kept = tuple(sources[index] for index in positions)
     return PerturbedPairs(IDENTITY, Relation.KEEP, clean, clean, truth, cluster, kept)
 
 
 def _truth(variants: Sequence[VariantLine]) -> dict[TrajectoryKey, bool]:
-    """Return the truth of the sources, as each variant tells, or those that keep it."""
-    told = {}
+    """Return the truth of the sources, as each variant states it, or those that keep it."""
+    truths = {}
     for one in variants:
         truth = one.truth.get(LabelQuestion.SUCCESS)
         if one.source_truth is not None:
-            told[one.of] = one.source_truth
+            truths[one.of] = one.source_truth
         elif one.relations.get(LabelQuestion.SUCCESS) is Relation.KEEP and truth is not None:
-            told[one.of] = truth
-    return told
-
-
-def _details(clean: Sequence[RunVerdict], perturbed: Sequence[RunVerdict]) -> PairDetails:
-    both = zip(clean, perturbed, strict=True)
-    return PairDetails(
-        _numbers([one.score for one in clean]),
-        _numbers([one.score for one in perturbed]),
-        np.array([bool(a.requests) and a.requests == b.requests for a, b in both], bool),
-        tuple(clean),
-        tuple(perturbed),
-    )
+            truths[one.of] = truth
+    return truths
 
 
 def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
@@ -268,12 +254,12 @@ def _is_asked(asking: Asking, base: Mapping[str, Any], other: Mapping[str, Any])
         wanted["parameters"] = {**wanted["parameters"], "temperature": asking.temperature}
     if asking.samples > 1:
         wanted["samples"] = asking.samples
-    found = _configuration(other)
+    actual = _configuration(other)
     if not asking.dated:
-        return wanted == found
-    for one in (wanted, found):  # what is known of a model goes by its name
+        return wanted == actual
+    for one in (wanted, actual):  # what is known of a model goes by its name
         one["options"] = _without_limits(one["options"])
-    return _is_version(wanted.pop("model"), found.pop("model")) and wanted == found
+    return _is_version(wanted.pop("model"), actual.pop("model")) and wanted == actual
 
 
 def _without_limits(options: Any) -> Any:
@@ -307,28 +293,28 @@ def _is_version(alias: str | None, dated: str | None) -> bool:
     return name.startswith(stem) and _DATE.fullmatch(name[len(stem) :]) is not None
 
 
-def asked_pairs(asked: AskedRun, base: PerturbedPairs, clean: Verdicts) -> PerturbedPairs | None:
+def asked_pairs(other: AskedRun, base: PerturbedPairs, clean: Verdicts) -> PerturbedPairs | None:
     """Pair the base judge's verdicts on the runs as they were (``base``, each once; ``clean`` with
     what it sent) with those of the same judge asked otherwise; None where it judged none of
     them. Several draws are a row each."""
-    said: dict[TrajectoryKey, list[Judgment]] = defaultdict(list)
-    for some in asked.run.judgments.values():
+    by_key: dict[TrajectoryKey, list[Judgment]] = defaultdict(list)
+    for some in other.run.judgments.values():
         for judgment in some:
-            said[judgment.key].append(judgment)
-    asking = asked.perturbation.asking or Asking()
+            by_key[judgment.key].append(judgment)
+    asking = other.perturbation.asking or Asking()
     rows = [
-        PairRow(source, int(base.cluster[place]), float(base.truth[place]), clean[source], verdict)
-        for place, source in enumerate(base.sources)
+        PairRow(source, int(base.cluster[index]), float(base.truth[index]), clean[source], verdict)
+        for index, source in enumerate(base.sources)
         if source in clean
-        for verdict in _drawn(asking, clean[source], said[source])
+        for verdict in _drawn(asking, clean[source], by_key[source])
     ]
-    return side_by_side(asked.perturbation.name, Relation.KEEP, rows) if rows else None
+    return side_by_side(other.perturbation.name, Relation.KEEP, rows) if rows else None
 
 
 def _drawn(
     asking: Asking, clean: RunVerdict, judgments: Sequence[Judgment]
 ) -> Iterator[RunVerdict]:
-    """Yield what was said: of several draws each but those that the clean verdict is made of."""
+    """Yield the verdicts: of several draws each but those that the clean verdict is made of."""
     if asking.samples == 1:
         if judgments:
             yield verdict_of(judgments)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
 from pydantic_core import to_json
 
 from trajudge.annotations import store as annotation_store
@@ -42,14 +41,14 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import REPEAT, Record, Trajectory, TrajectoryKey
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_regular, read_utf8, replacing, write_bytes
+from trajudge.util.files import read_regular, replacing, write_bytes
+from trajudge.util.jsonl import read_records
 from trajudge.util.tables import print_tables
 from trajudge.util.terminal import one_line
-from trajudge.util.validation import first_error
 
 VARIANTS = "variants.jsonl"
 ANNOTATOR = "perturbed"
-# What of a run's facts tells its state, for `trajudge env verify`.
+# The facts of a run that describe its state, for `trajudge env verify`.
 _STATE = ("app", "scenario", "code_key", "changes", "repeated", "steps", "shortest", "payload")
 
 
@@ -150,7 +149,7 @@ def spread(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
         turns.append(seen[task])
         seen[task] += 1
     order = sorted(range(len(turns)), key=turns.__getitem__)
-    return [trajectories[place] for place in order]
+    return [trajectories[index] for index in order]
 
 
 def _variant(
@@ -185,8 +184,8 @@ def _stated(
     key: TrajectoryKey, known: Mapping[str, Any], config: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a line of the folder's ``facts.jsonl``."""
-    told = {name: known[name] for name in _STATE if name in known}
-    return {**told, "config": config, "key": key.model_dump()}
+    state = {name: known[name] for name in _STATE if name in known}
+    return {**state, "config": config, "key": key.model_dump()}
 
 
 def state_of(
@@ -216,23 +215,13 @@ def _label(key: TrajectoryKey, truth: Mapping[LabelQuestion, bool | None]) -> La
 
 def read_variants(attacked: Path) -> list[VariantLine]:
     """Read ``variants.jsonl`` of a folder of changed runs. Raises UserError."""
-    file = attacked / VARIANTS
-    try:
-        lines = read_utf8(file).splitlines()
-    except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror}): --attacked is what  trajudge data "
-            "perturb  wrote"
-        ) from error
-    variants = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            variants.append(VariantLine.model_validate_json(line))
-        except ValidationError as error:
-            raise UserError(f"{file}, line {number}: {first_error(error, 'the line')}") from error
+    written = "--attacked is what  trajudge data perturb  wrote"
+    variants = read_records(
+        attacked / VARIANTS, VariantLine.model_validate_json, missing=written, damaged=written
+    )
     return [
         one
-        for one in variants
+        for _, one in variants
         if getattr(known_perturbation(one.perturbation), "asking", None) is None
     ]
 
@@ -263,8 +252,8 @@ def suite(name: SuiteName, names: Sequence[str] = ()) -> list[Perturbation]:
 
 def recorded_again(subjects: Subjects) -> list[Perturbation]:
     """Return the native perturbations that the runs were recorded with."""
-    found = {name for one in subjects.trajectories for name in subjects.facts[one.key].again}
-    return [one for one in catalogue().values() if one.name in found]
+    names = {name for one in subjects.trajectories for name in subjects.facts[one.key].again}
+    return [one for one in catalogue().values() if one.name in names]
 
 
 def limited(subjects: Subjects, limit: int) -> Subjects:
@@ -335,13 +324,13 @@ def perturb(config: PerturbConfig) -> int:
         print_tables(families())
         return OK
     named = chosen(config.perturbation)
-    if asked := [one.name for one in named if one.asking]:
+    if askings := [one.name for one in named if one.asking]:
         raise UserError(
-            f"--perturbation {asked[0]}: changes how a judge is asked and no run: give it to  "
+            f"--perturbation {askings[0]}: changes how a judge is asked and no run: give it to  "
             "trajudge robust"
         )
-    data = config.source
-    source = subjects(data.data, data.annotations, data.labels_by)
+    opened = config.source
+    source = subjects(opened.data, opened.annotations, opened.labels_by)
     edits = [one for one in catalogue().values() if not one.asking and one.grade == "edited"]
     perturbations = named or [*edits, *recorded_again(source)]
     written = write(config.out, source, perturbations, config.seed, config.limit)

@@ -1,4 +1,4 @@
-"""The robustness of the judges of some runs: what was measured of each, the cases that show best
+"""The robustness of the judges of some runs: what was measured of each, the cases that best show
 what moves it, and both as files."""
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from trajudge.robustness.catalogue import catalogue_version, known_perturbation,
 from trajudge.robustness.model import Attacker, Relation
 from trajudge.robustness.pairs import (
     IDENTITY,
-    PairDetails,
     PerturbedPairs,
     asked_pairs,
     asked_runs,
@@ -85,7 +84,7 @@ _SHARES: Mapping[CaseKind, int] = {"fooled": 6, "not followed": 2, "unstable": 2
 
 
 class InstructiveCase(NamedTuple):
-    """A run of which the judge said ``clean`` and, under the perturbation, ``perturbed``, with the
+    """A run with the verdicts ``clean`` and, under the perturbation, ``perturbed``, with the
     scores and reasons that it gave. ``fooled``: it accepts a failure now. ``not followed``: the
     truth changed, its right verdict did not. ``unstable``: a harmless change moved it. ``truth`` is
     the source's."""
@@ -102,13 +101,12 @@ class InstructiveCase(NamedTuple):
     perturbed_reasoning: str
 
 
-class _Place(NamedTuple):
+class _Candidate(NamedTuple):
     """One pair of a perturbation, and how it is ranked: the least first."""
 
     rank: tuple[object, ...]
     kind: CaseKind
     pairs: PerturbedPairs
-    details: PairDetails
     at: int
 
 
@@ -125,7 +123,7 @@ def instructive_cases(
     score changes most.
     """
     by_name = {one.name: one for one in everything}
-    ranked: dict[CaseKind, list[list[_Place]]] = {kind: [] for kind in _SHARES}
+    ranked: dict[CaseKind, list[list[_Candidate]]] = {kind: [] for kind in _SHARES}
     for one in everything:
         kind: CaseKind = "not followed"
         if one.name in attacks:
@@ -134,39 +132,41 @@ def instructive_cases(
             kind = "unstable"
         elif one.relation not in (Relation.FALSE, Relation.TRUE):
             continue
-        if places := _places(one, kind, by_name.get(attacks.get(one.name) or "")):
-            ranked[kind].append(places)
-    for found in ranked.values():
-        found.sort(
-            key=lambda places: (
-                -len(places) / len(places[0].pairs.clean),
-                places[0].pairs.name,
+        if candidates := _candidates(one, kind, by_name.get(attacks.get(one.name) or "")):
+            ranked[kind].append(candidates)
+    for kinds in ranked.values():
+        kinds.sort(
+            key=lambda candidates: (
+                -len(candidates) / len(candidates[0].pairs.clean),
+                candidates[0].pairs.name,
             )
         )
-    return tuple(_case(place) for place in _chosen(ranked))
+    return tuple(_case(candidate) for candidate in _chosen(ranked))
 
 
-def _chosen(ranked: Mapping[CaseKind, list[list[_Place]]]) -> list[_Place]:
-    first = [places for kind, most in _SHARES.items() for places in ranked[kind][:most]]
-    rest = [places for kind, most in _SHARES.items() for places in ranked[kind][most:]]
+def _chosen(ranked: Mapping[CaseKind, list[list[_Candidate]]]) -> list[_Candidate]:
+    first = [candidates for kind, most in _SHARES.items() for candidates in ranked[kind][:most]]
+    rest = [candidates for kind, most in _SHARES.items() for candidates in ranked[kind][most:]]
     shown: set[tuple[str, str]] = set()
     chosen = []
-    for places in [*first, *rest][:CASES]:
-        place = min(places, key=lambda one: (_task(one) in shown, one.rank))
-        shown.add(_task(place))
-        chosen.append(place)
+    for candidates in [*first, *rest][:CASES]:
+        candidate = min(candidates, key=lambda one: (_task(one) in shown, one.rank))
+        shown.add(_task(candidate))
+        chosen.append(candidate)
     return sorted(chosen, key=lambda one: list(_SHARES).index(one.kind))
 
 
-def _places(pairs: PerturbedPairs, kind: CaseKind, twin: PerturbedPairs | None) -> list[_Place]:
+def _candidates(
+    pairs: PerturbedPairs, kind: CaseKind, twin: PerturbedPairs | None
+) -> list[_Candidate]:
     """List the pairs of one perturbation that show what their kind says, the best first."""
-    details = pairs.details
-    if details is None:
+    if not pairs.verdicts:
         return []
     benign = on_the_same_runs(pairs, twin, twin.perturbed if twin else np.empty(0))
-    change = np.nan_to_num(np.abs(details.after - details.before))
+    before, after = pairs.scores
+    change = np.nan_to_num(np.abs(after - before))
     made = [
-        _Place((benign[at] == 1, -change[at], source.order), kind, pairs, details, int(at))
+        _Candidate((benign[at] == 1, -change[at], source.order), kind, pairs, int(at))
         for at in np.flatnonzero(_moved(pairs, kind))
         for source in [pairs.sources[at]]
     ]
@@ -177,25 +177,24 @@ def _moved(pairs: PerturbedPairs, kind: CaseKind) -> NDArray[np.bool_]:
     both = ~np.isnan(pairs.clean) & ~np.isnan(pairs.perturbed)
     flipped = both & (pairs.clean != pairs.perturbed)
     after = float(pairs.relation is Relation.TRUE)
-    found = {
+    moved = {
         "fooled": flipped & (pairs.truth == 0) & (pairs.perturbed == 1),
         "unstable": flipped,
         "not followed": both & ~flipped & (pairs.truth == pairs.clean) & (pairs.truth == 1 - after),
     }
-    return np.asarray(found[kind])
+    return np.asarray(moved[kind])
 
 
-def _task(place: _Place) -> tuple[str, str]:
-    source = place.pairs.sources[place.at]
+def _task(candidate: _Candidate) -> tuple[str, str]:
+    source = candidate.pairs.sources[candidate.at]
     return source.benchmark, source.task_id
 
 
-def _case(place: _Place) -> InstructiveCase:
-    pairs, at = place.pairs, place.at
-    before, after = place.details.clean[at], place.details.perturbed[at]
-    truth = pairs.truth[at]
+def _case(candidate: _Candidate) -> InstructiveCase:
+    pairs, at = candidate.pairs, candidate.at
+    (before, after), truth = pairs.verdicts[at], pairs.truth[at]
     return InstructiveCase(
-        place.kind,
+        candidate.kind,
         pairs.name,
         pairs.sources[at],
         None if np.isnan(truth) else bool(truth),
@@ -225,8 +224,8 @@ _COLUMNS = (
 
 class JudgeRobustness(NamedTuple):
     """One judge: its rates by perturbation, its worst case by who attacks, what all perturbations
-    tell together, those that nobody who is shown what it is shown could tell, and what an attacker
-    that learns came to, where one was let loose. ``configuration`` tells which judge it was,
+    show together, those that no judge with the same prompts could detect, and how an attacker that
+    learns fared, if there was one. ``configuration`` names the judge,
     ``runs`` what it was measured on, ``operating`` how it trades precision for recall there,
     ``cases`` what shows best what moves it; ``asks_model``: it sent requests."""
 
@@ -250,8 +249,8 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
     by_judge: dict[str, list[Judgment]] = defaultdict(list)
     configured: dict[str, tuple[Path, JudgeConfiguration]] = {}
     read = [judged_run(run) for run in runs]
-    asked = asked_runs(read)
-    otherwise = {one.run.folder for one in asked if one.run.sources_only}
+    others = asked_runs(read)
+    otherwise = {one.run.folder for one in others if one.run.sources_only}
     for run in (one for one in read if one.folder not in otherwise):
         for name, judgments in run.judgments.items():
             by_judge[name] += judgments
@@ -263,7 +262,7 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
         verdicts = verdicts_of(judgments)
         pairs = perturbed_pairs(variants, verdicts)
         if pairs:
-            base, mine = runs_as_they_were(pairs), [one for one in asked if one.base == name]
+            base, mine = runs_as_they_were(pairs), [one for one in others if one.base == name]
             pairs += filter(None, (asked_pairs(one, base, verdicts) for one in mine))
             made = _robustness(name, pairs, np.random.default_rng(seed))
             judges.append(made._replace(configuration=configured[name][1]))
@@ -271,7 +270,7 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
         raise UserError(
             f"{runs[0]}: holds no judgment of a changed run and of its source: judge the folder "
             f"with  trajudge judge --data {attacked}  (it needs the perturbation identity, or a "
-            "run on the sources beside it)"
+            "run on the sources too)"
         )
     return judges
 
@@ -315,7 +314,7 @@ def _robustness(
         runs=runs_measured(pairs),
         operating=operating_points(pairs),
         cases=instructive_cases(pairs, attacks, harmless),
-        asks_model=any(one.requests for of in pairs if of.details for one in of.details.clean),
+        asks_model=any(before.requests for one in pairs for before, _ in one.verdicts),
     )
 
 

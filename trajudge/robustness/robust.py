@@ -108,12 +108,12 @@ def _measure(judged: JudgedRuns, config: RobustConfig) -> None:
     judges = [one._replace(adaptive=judged.adaptive.get(one.judge)) for one in judges]
     # Changed runs that are new are made of --data.
     is_source = config.attacked is None
-    data = card_data(judged.attacked, config.request.data.data, is_source=is_source)
+    origin = card_data(judged.attacked, config.request.data.data, is_source=is_source)
     rows = compared(judges, judged.folders)
     files: tuple[Path, ...] = ()
     unwritten: UserError | None = None
     try:
-        files = _write(judges, rows, data, judged.attacked, config)
+        files = _write(judges, rows, origin, judged.attacked, config)
     except UserError as error:
         unwritten = error
     if rows:
@@ -128,14 +128,14 @@ def _measure(judged: JudgedRuns, config: RobustConfig) -> None:
 def _write(
     judges: Sequence[JudgeRobustness],
     rows: Sequence[DefendedJudgeRow],
-    data: CardData,
+    origin: CardData,
     attacked: Path,
     config: RobustConfig,
 ) -> tuple[Path, ...]:
     """Write all files of a measurement; return files and, where there is one for each judge, their
     folders. Raises UserError."""
     out = config.out
-    many = (*write_cards(judges, rows, data, out), *write_cases(judges, attacked, out))
+    many = (*write_cards(judges, rows, origin, out), *write_cases(judges, attacked, out))
     return (
         *write_robustness(judges, out, config.measured),
         *write_matrix(judges, out),

@@ -1,5 +1,5 @@
 """What ``trajudge robust`` prints: the finding, the worst perturbations and what to be careful of;
-with defences, what each gives and costs beside the same judge without.
+with defences, what each gives and costs compared with the same judge without.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
         (overall.consistency, f"runs judged alike under {overall.changes} harmless changes"),
         (overall.pair_accuracy, "pairs right where the truth changes"),
     ]
-    told = [f"{what} {_share(rate)} %" for rate, what in parts if rate.trials]
-    if told:
-        yield f"  {'; '.join(told)}"
+    shares = [f"{name} {_share(rate)} %" for rate, name in parts if rate.trials]
+    if shares:
+        yield f"  {'; '.join(shares)}"
     yield from _asked_otherwise(judge)
     if judge.adaptive:
         shares = [f"{_share(rate)} % within {n}" for n, rate in judge.adaptive.within.items()]
@@ -91,12 +91,12 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
 
 def _asked_otherwise(judge: JudgeRobustness) -> Iterator[str]:
     """Say under which way of asking it most verdicts flip."""
-    asked = [one for one in judge.rates if getattr(known_perturbation(one.name), "asking", None)]
-    tried = [(one.flips.estimate, one.name) for one in asked]
-    found = [(share, name) for share, name in tried if share is not None]
-    if found:
-        share, name = max(found, key=lambda one: one[0])
-        ways = f"{len(found)} ways" if len(found) > 1 else "another way"
+    askings = [one for one in judge.rates if getattr(known_perturbation(one.name), "asking", None)]
+    tried = [(one.flips.estimate, one.name) for one in askings]
+    known = [(share, name) for share, name in tried if share is not None]
+    if known:
+        share, name = max(known, key=lambda one: one[0])
+        ways = f"{len(known)} ways" if len(known) > 1 else "another way"
         yield f"  asked in {ways}: at most {_percent(share)} % of verdicts flip ({name})"
 
 
@@ -185,7 +185,7 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
-# Judges with a defence beside the same judge without.
+# Judges with a defence next to the same judge without.
 
 _COMPARED = (
     *("defence", "precision", "recall", "gain", "agent", "page", "fooled"),
@@ -236,7 +236,7 @@ def compared(judges: Sequence[JudgeRobustness], runs: Sequence[Path]) -> list[De
         return []
     points = {one.judge: one.operating for one in judges}
     rows = [row._replace(gain=_gain(row, points.get(row.base))) for row in rows]
-    first = {row.base: place for place, row in reversed(list(enumerate(rows)))}
+    first = {row.base: index for index, row in reversed(list(enumerate(rows)))}
     return sorted(rows, key=lambda row: (first[row.base], row.defences))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from trajudge.annotations import LabelsBy
 from trajudge.annotations.model import Label, primary_labels
@@ -20,15 +20,17 @@ from trajudge.robustness.model import AnswerOutcome, Facts, GoalOutcome, Sibling
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
-from trajudge.util.files import UnsafeFile, read_regular, utf8
-from trajudge.util.validation import first_error
+from trajudge.util.jsonl import read_records
 
 FACTS = "facts.jsonl"
 # Goals of other cases with their checker's verdict on each run's state: `trajudge env verify`.
 GOALS = "goals.jsonl"
 # What ends the agent's name in the key of a run that was recorded once more.
 MARK = "~"
-_MAX_BYTES = 2**30
+
+
+class _KeyedLine(BaseModel):
+    key: TrajectoryKey
 
 
 def known_facts(
@@ -69,13 +71,13 @@ def with_siblings(
                 again[source][one.key.agent.partition(MARK)[2]] = sibling
             else:
                 of_case[(one.key.benchmark, one.key.task_id)].append((one.key, sibling))
-    told = dict(facts)
+    related = dict(facts)
     for runs in of_case.values():
         for key, _ in runs:
             others = tuple(sibling for other, sibling in runs if other != key)
             update = {"siblings": others, "again": again.get(key, {})}
-            told[key] = facts[key].model_copy(update=update)
-    return told
+            related[key] = facts[key].model_copy(update=update)
+    return related
 
 
 def source_of(key: TrajectoryKey, variants: Set[str]) -> TrajectoryKey | None:
@@ -108,20 +110,13 @@ def read_by_key(file: Path) -> dict[TrajectoryKey, dict[str, Any]]:
     """Read JSON Lines with a ``key``; none if there is no such file."""
     if not file.is_file():
         return {}
-    try:
-        lines = utf8(read_regular(file, _MAX_BYTES), file).splitlines()
-    except (OSError, UnsafeFile) as error:
-        raise UserError(f"{file}: {error}; give the folder of a recording") from error
-    read = {}
-    for number, line in enumerate(lines, start=1):
-        try:
-            entry = orjson.loads(line)
-            read[TrajectoryKey.model_validate(entry["key"])] = entry
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-            raise UserError(f"{file}, line {number}: is no line of facts: {error}") from error
-        except ValidationError as error:
-            raise UserError(f"{file}, line {number}: {first_error(error, 'the key')}") from error
-    return read
+    fix = "give the folder of a recording"
+    return dict(line for _, line in read_records(file, _keyed, missing=fix, damaged=fix))
+
+
+def _keyed(line: bytes) -> tuple[TrajectoryKey, dict[str, Any]]:
+    entry = orjson.loads(line)
+    return _KeyedLine.model_validate(entry).key, entry
 
 
 class Subjects(NamedTuple):
@@ -134,10 +129,10 @@ class Subjects(NamedTuple):
 
 
 def subjects(
-    data: str | None, annotations: str | None = None, by: LabelsBy | None = None
+    spec: str | None, annotations: str | None = None, by: LabelsBy | None = None
 ) -> Subjects:
     """Open ``--data`` and its labels as a run does. Raises UserError."""
-    return subjects_of(find_source(data, annotations, by=by))
+    return subjects_of(find_source(spec, annotations, by=by))
 
 
 def subjects_of(source: DataSource) -> Subjects:
@@ -151,12 +146,12 @@ def subjects_of(source: DataSource) -> Subjects:
         labelled = f" in {source.labels}" if source.labels else ""
         raise UserError(
             f"{source.spec}: none of its trajectories has a label of success{labelled}, and what a "
-            "change does to an unknown truth is not told: name labels with --annotations KIND:PATH"
+            "change does to an unknown truth is not known: name labels with --annotations KIND:PATH"
         )
     variants = {one.name for one in catalogue().values() if one.grade == "native"}
-    told = with_siblings(read, facts, variants)
+    related = with_siblings(read, facts, variants)
     own = tuple(one for one in read if folder is None or source_of(one.key, variants) not in facts)
-    return Subjects(own, told, folder)
+    return Subjects(own, related, folder)
 
 
 def _folder_of_facts(source: DataSource) -> Path | None:

@@ -37,11 +37,6 @@ def transformation(function: Transformation) -> Transformation:
     return function
 
 
-def inapplicable(reason: str) -> NotApplicable:
-    """Say why a perturbation has nothing to say."""
-    return NotApplicable(reason=reason)
-
-
 # Steps and fields of a record.
 
 
@@ -297,7 +292,7 @@ def elements_renumbered(subject: Subject, rng: Generator) -> Trajectory | NotApp
     trees = [page.axtree or page.axtree_pruned or "" for page in pages]
     numbers = sorted({bid for tree in trees for bid in _bids(tree) if bid.isdigit()}, key=int)
     if len(numbers) < 2:
-        return inapplicable("its trees have no numbered elements")
+        return NotApplicable("its trees have no numbered elements")
     names = dict(zip(numbers, map(str, rng.permutation(list(map(int, numbers)))), strict=True))
 
     def renumbered(tree: str) -> str:
@@ -321,7 +316,7 @@ def hosts_renamed(subject: Subject, _: Generator, domain: str) -> Trajectory | N
     trajectory = subject.trajectory
     hosts = {urlsplit(step.observation.url or "").netloc for step in trajectory.steps} - {""}
     if not hosts or any(host in trajectory.goal for host in hosts):
-        return inapplicable("its addresses have no host, or the goal names it")
+        return NotApplicable("its addresses have no host, or the goal names it")
     names = {host: f"h{number}.{domain}" for number, host in enumerate(sorted(hosts))}
 
     def renamed(text: str | None) -> str | None:
@@ -354,7 +349,7 @@ def parameters_reversed(subject: Subject, _: Generator) -> Trajectory | NotAppli
         return page.model_copy(update={"url": urlunsplit(parts._replace(query=query))})
 
     if not any(several(step.observation) for step in subject.trajectory.steps):
-        return inapplicable("no address has two parameters")
+        return NotApplicable("no address has two parameters")
     return each_page(subject.trajectory, reordered)
 
 
@@ -373,7 +368,7 @@ def step_inserted(
     steps = subject.trajectory.steps
     middle = len(steps) // 2
     if len(steps) < 3 or any(step.action == action for step in steps):
-        return inapplicable("the run is too short, or does this already")
+        return NotApplicable("the run is too short, or does this already")
     reasoning = thought if any(step.reasoning for step in steps) else None
     page = steps[middle].observation
     idle = Step(index=middle, observation=page, reasoning=reasoning, action=action)
@@ -387,7 +382,7 @@ def steps_appended(
     """Append idle steps after the end."""
     steps = subject.trajectory.steps
     if not steps or any(step.action in actions for step in steps):
-        return inapplicable("the run has no step, or does this already")
+        return NotApplicable("the run has no step, or does this already")
     *before, last = steps
     tail = [last.model_copy(update={"action": action, "reasoning": None}) for action in actions]
     return with_steps(subject.trajectory, [*before, *tail, last])
@@ -401,7 +396,7 @@ def one_tree_kept(
     for step in subject.trajectory.steps:
         page = step.observation
         if resolves(step, page.axtree) and not resolves(step, getattr(page, kept)):
-            return inapplicable("an action's target is in the full tree alone")
+            return NotApplicable("an action's target is in the full tree alone")
 
     def changed(page: Observation) -> Observation:
         both = page.axtree and page.axtree_pruned
@@ -424,7 +419,7 @@ def picture_changed(
     """Encode the last screenshot as JPEG, make it smaller, or cut its sides off."""
     ref = subject.trajectory.final.screenshot
     if ref is None or ref.problem:
-        return inapplicable("the last screenshot cannot be read")
+        return NotApplicable("the last screenshot cannot be read")
     if how == "compressed":
         changed = _redrawn(ref, lambda picture: picture, "JPEG")
     else:
@@ -452,7 +447,7 @@ _RUN = ("steps", "answer", "official_reward", "terminated", "truncated", "teleme
 
 
 def _shown_instead(source: Trajectory, other: Trajectory) -> Trajectory:
-    """Put another run in the place of the source; task and key stay the source's."""
+    """Replace the source by another run; task and key stay the source's."""
     return source.model_copy(update={name: getattr(other, name) for name in _RUN})
 
 
@@ -464,14 +459,14 @@ def other_run(
     side_effect: bool,
     wrong_answer: bool = False,
 ) -> Trajectory | NotApplicable:
-    """Put another agent's run of the same case, which came out so, in the place of this one."""
+    """Put another agent's run of the same case, which came out so, in place of this one."""
     for sibling in subject.facts.siblings:
         outcome = (sibling.success, sibling.side_effect, sibling.repetition)
         if outcome == (success, side_effect, False) and (
             not wrong_answer or sibling.answers_wrongly
         ):
             return _shown_instead(subject.trajectory, sibling.trajectory)
-    return inapplicable("no other run of the same case is of this kind")
+    return NotApplicable("no other run of the same case is of this kind")
 
 
 @transformation
@@ -483,21 +478,21 @@ def other_goal(
     known = subject.facts.goals
     goals = [one.goal for one in known if (one.success, one.side_effect) == wanted]
     if not goals:
-        return inapplicable("no goal of another case is known that its state decides so")
+        return NotApplicable("no goal of another case is known that its state decides so")
     goal = goals[int(rng.integers(len(goals)))]
     return subject.trajectory.model_copy(update={"goal": goal})
 
 
 @transformation
 def answer_of_another(subject: Subject, rng: Generator) -> Trajectory | NotApplicable:
-    """Say what another agent said, which the checker calls wrong."""
+    """Give the message of another agent, which the checker calls wrong."""
     messages = sorted(
         sibling.trajectory.answer
         for sibling in subject.facts.siblings
         if sibling.trajectory.answer and sibling.answers_wrongly
     )
     if not messages or not subject.facts.answers:
-        return inapplicable("no other run of the case gives a wrong answer")
+        return NotApplicable("no other run of the case gives a wrong answer")
     return with_answer(subject.trajectory, messages[int(rng.integers(len(messages)))])
 
 
@@ -506,7 +501,7 @@ def answer_mended(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
     """Give the right answer in a run whose only fault is the answer."""
     answers = subject.facts.answers
     if subject.facts.missed or not answers or not all(one.expected for one in answers):
-        return inapplicable("its fault is not the answer alone")
+        return NotApplicable("its fault is not the answer alone")
     values = ", ".join(", ".join(one.expected) for one in answers)
     return with_answer(subject.trajectory, f"The answer is {values}.")
 
@@ -515,7 +510,7 @@ def answer_mended(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
 def answer_dropped(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
     """Leave the last message out, in a task that asks a question."""
     if not subject.facts.answers:
-        return inapplicable("the task asks no question")
+        return NotApplicable("the task asks no question")
     return with_answer(subject.trajectory, None)
 
 
@@ -539,7 +534,7 @@ def second_half_cut(subject: Subject, _: Generator) -> Trajectory | NotApplicabl
     steps = subject.trajectory.steps
     kept = steps[: (len(steps) + 1) // 2]
     if len(kept) < 2:
-        return inapplicable("the run is too short")
+        return NotApplicable("the run is too short")
     last = kept[-1].model_copy(update={"action": None, "reasoning": None})
     return with_steps(subject.trajectory, [*kept[:-1], last])
 
@@ -549,7 +544,7 @@ def second_half_cut(subject: Subject, _: Generator) -> Trajectory | NotApplicabl
 
 @transformation
 def answer_replaced(subject: Subject, _: Generator, text: str) -> Trajectory:
-    """Put a message in the place of the last one."""
+    """Replace the last message."""
     return with_answer(subject.trajectory, text)
 
 
@@ -604,7 +599,7 @@ def outcome_stated(subject: Subject, rng: Generator) -> Trajectory | NotApplicab
     """State the exact outcome that the state does not hold."""
     facts = subject.facts
     if not facts.missed:
-        return inapplicable("no expectation on its state is unmet")
+        return NotApplicable("no expectation on its state is unmet")
     values = [
         ", ".join(one.expected)
         if one.expected
@@ -620,7 +615,7 @@ def outcome_stated(subject: Subject, rng: Generator) -> Trajectory | NotApplicab
 @transformation
 def progress_stated(subject: Subject, _: Generator, named: str, blank: str) -> Trajectory:
     """Say in the last steps that each expectation on the state holds, one a step; ``blank``: what
-    is said of one that is not known."""
+    is written of one that is not known."""
     facts, changed = subject.facts, subject.trajectory
     wishes = [*facts.held, *facts.missed] if facts.source == "state" else []
     indices = [index for index, step in enumerate(changed.steps) if step.reasoning]
@@ -660,7 +655,7 @@ def page_of_success(
         page = other.final
         if all(getattr(page, name) for name in fields if name != "axtree_pruned"):
             return with_final(subject.trajectory, **{name: getattr(page, name) for name in fields})
-    return inapplicable("no successful run of the case has such a last page")
+    return NotApplicable("no successful run of the case has such a last page")
 
 
 @transformation
@@ -668,7 +663,7 @@ def page_visited(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
     """Go to the address on which the successful run ended, without the operation."""
     others = _successes(subject)
     if not others or not others[0].final.url or not subject.trajectory.steps:
-        return inapplicable("no successful run of the case has an address")
+        return NotApplicable("no successful run of the case has an address")
     page, steps = others[0].final, subject.trajectory.steps
     *before, last = steps
     there = last.model_copy(update={"action": f"goto({page.url!r})"})
@@ -677,14 +672,14 @@ def page_visited(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
 
 @transformation
 def entry_retargeted(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Write into an entry what the successful run wrote in its place; the pages stay."""
+    """Write into an entry what the successful run wrote there; the pages stay."""
     mine = list(_entries(subject.trajectory))
     for other in _successes(subject):
         for (index, entry), (_index, right) in zip(mine, _entries(other), strict=False):
             if entry["value"] != right["value"]:
                 action = f"{entry['head']}{right['value']})"
                 return with_step(subject.trajectory, index, action=action)
-    return inapplicable("its entries are those of the successful run, or there are none")
+    return NotApplicable("its entries are those of the successful run, or there are none")
 
 
 def _entries(trajectory: Trajectory) -> Iterable[tuple[int, re.Match[str]]]:
@@ -699,7 +694,7 @@ def click_removed(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
     steps = list(subject.trajectory.steps)
     clicks = [n for n, step in enumerate(steps) if (step.action or "").startswith("click")]
     if len(steps) < 4 or not clicks:
-        return inapplicable("the run has no click to leave out")
+        return NotApplicable("the run has no click to leave out")
     del steps[clicks[-1]]
     return with_steps(subject.trajectory, steps)
 
@@ -712,7 +707,7 @@ def steps_swapped(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
         if steps[index].action != steps[index + 1].action:
             steps[index : index + 2] = steps[index + 1], steps[index]
             return with_steps(subject.trajectory, steps)
-    return inapplicable("the run has no two steps to swap")
+    return NotApplicable("the run has no two steps to swap")
 
 
 @transformation
@@ -743,17 +738,17 @@ def recorded_again(
     relations: Mapping[LabelQuestion, Relation],
     same_way: bool = False,
 ) -> Trajectory | NotApplicable:
-    """Put the run that was recorded as this variant in the place of the source, if its state says
+    """Put the run that was recorded as this variant in place of the source, if its state says
     of it what the relations say; ``same_way``: and if it visited the same addresses."""
     other = subject.facts.again.get(variant)
     if other is None:
-        return inapplicable("it was not recorded so (trajudge env record --variants)")
+        return NotApplicable("it was not recorded so (trajudge env record --variants)")
     for question, relation in relations.items():
         wanted = truth_after(relation, getattr(subject.facts, question))
         if getattr(other, question) is not wanted:
-            return inapplicable(f"its state says otherwise of {question}")
+            return NotApplicable(f"its state says otherwise of {question}")
     if same_way and _way(other.trajectory) != _way(subject.trajectory):
-        return inapplicable("it took another way")
+        return NotApplicable("it took another way")
     return _shown_instead(subject.trajectory, other.trajectory)
 
 

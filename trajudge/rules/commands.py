@@ -24,7 +24,7 @@ from trajudge.rules.audit.blind import (
     write_scores,
 )
 from trajudge.rules.audit.lint import LintReport, Severity, counts, lint_screen, write_findings
-from trajudge.rules.audit.mutate import mutation_report, print_report, write_report
+from trajudge.rules.audit.mutate import mutation_report, report_screen, write_report
 from trajudge.rules.audit.suites import chosen_categories, open_tasks
 from trajudge.rules.files import decode, read_bytes, write_json
 from trajudge.rules.settings import (
@@ -52,7 +52,6 @@ from trajudge.rules.verified.runs import (
     opened_runs,
     read_study,
     result_of,
-    show_evaluation,
     summarise,
     verified_judge,
     write_package_results,
@@ -304,10 +303,7 @@ def evaluate(config: EvaluateConfig) -> int:
 
     with saved_behind_output() as save:
         save(write)
-        if config.full:
-            show_evaluation(summary, results)
-        else:
-            sys.stdout.write(evaluation_screen(summary, results, rest="All tables: --full"))
+        sys.stdout.write(evaluation_screen(summary, results, full=config.full))
     return FAILURES if summary.not_judged else OK
 
 
@@ -351,7 +347,8 @@ def mutate(config: MutateConfig) -> int:
     with saved_behind_output() as save:
         if config.out:
             save(write_report, config.out, rules.dialect, mode, report)
-        print_report(title, report, config.show, out=config.out, full=config.full)
+        screen = report_screen(title, report, config.show, out=config.out, full=config.full)
+        sys.stdout.write(screen)
     return OK
 
 

@@ -16,7 +16,6 @@ from trajudge.rules.limits import InvalidValue, bounded_json
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, UnsafeFile, read_regular, save_bytes, utf8
-from trajudge.util.tables import Table, print_tables
 
 MAX_BYTES = 512 * 2**20
 Decoded = TypeVar("Decoded")
@@ -52,7 +51,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def decode(data: bytes, kind: type[Decoded] | Any, source: object) -> Any:
-    """JSON as ``kind``. Raises UserError that names ``source`` and the place in it."""
+    """JSON as ``kind``. Raises UserError that names ``source`` and the field."""
     try:
         # Of a rule or an answer, no number must not become null, which says something else.
         return python_json.decode(data, _decoder(cast(Any, kind)), numbers=False)
@@ -97,7 +96,7 @@ def json_text(value: object, most: int = 60) -> str:
 
 class TaskFlaw(msgspec.Struct, frozen=True):
     """Why a task of a file cannot be read: its field, what stands there, one clause on what is
-    wrong. The tasks beside it are read."""
+    wrong. The other tasks are read."""
 
     field: str
     problem: str
@@ -141,21 +140,6 @@ def task_id_of(record: dict[str, Any], position: int) -> int | str:
     if isinstance(named, int | str) and not isinstance(named, bool):
         return named
     return f"number {position}"
-
-
-def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table on standard output; the columns of numbers after those of words stand right,
-    and are never cut."""
-    listed = [list(row) for row in rows]
-    words = [n for n in range(len(columns)) if any(isinstance(row[n], str) for row in listed)]
-    cells = [tuple(map(_cell, row)) for row in listed]
-    print_tables([Table(title, tuple(columns), cells, names=max(words, default=0) + 1)])
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.1%}"
-    return str(value)
 
 
 def first(values: Sequence[object], most: int = 8) -> str:

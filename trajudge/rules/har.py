@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -46,7 +46,7 @@ STATIC_SUFFIXES = (*_STATIC, ".ico", ".webp")
 # a plain host, and nothing but visible ASCII in the path.
 _PLAIN_PATH = re.compile(r"https?://[A-Za-z0-9._:-]+(/[!-\"$->@-~]*)(?=[?#]|\Z)")
 Resources = Callable[[str], bytes | None]
-"""The body that a trace keeps beside its entries, by its place; None if it has none."""
+"""The body that a trace keeps in a file of its own, by its name; None if it has none."""
 
 
 class Pair(Struct, frozen=True, gc=False):
@@ -73,8 +73,8 @@ class Body(
     digest: str | None = None
 
     @property
-    def place(self) -> str | None:
-        """Where the body is kept beside the trace; None if it is not."""
+    def resource(self) -> str | None:
+        """The name of the file that holds the body; None if none does."""
         return self.file or (f"resources/{self.digest}" if self.digest else None)
 
 
@@ -201,9 +201,9 @@ def whole_body(raw: Raw, resources: Resources | None) -> Body | None:
     body = written_body(raw)
     if body is None or body.text:
         return _decoded(body)
-    if body.place is None:
+    if body.resource is None:
         return body
-    stored = resources(body.place) if resources else None
+    stored = resources(body.resource) if resources else None
     text = None if stored is None else stored.decode("utf-8", "replace")
     return msgspec.structs.replace(body, text=text)
 
@@ -269,7 +269,7 @@ def _read(entry: Any) -> tuple[Entry | None, str]:
     response = entry.get("response")
     response = response if isinstance(response, dict) else {}
     status, reason = _status(response.get("status"))
-    kind, place = entry.get("_resourceType"), response.get("redirectURL")
+    kind, redirect = entry.get("_resourceType"), response.get("redirectURL")
     made = Entry(
         request=Request(
             method=method,
@@ -279,7 +279,7 @@ def _read(entry: Any) -> tuple[Entry | None, str]:
         ),
         response=Response(
             status=status,
-            redirect_url=place if isinstance(place, str) else None,
+            redirect_url=redirect if isinstance(redirect, str) else None,
             **{name: _raw(response.get(key)) for key, name in _ANSWER.items()},
         ),
         resource_type=kind if isinstance(kind, str) else None,
@@ -303,9 +303,9 @@ def _raw(value: Any) -> Raw:
 
 MAX_UNPACKED = MAX_BYTES
 MAX_BODIES = 256 * 2**20
-"""Bytes of bodies kept beside a trace that are read in all: one small file may stand for many."""
+"""Bytes of bodies kept apart that are read in all: one small file may stand for many."""
 
-_PLACE = re.compile(r"(?:resources/)?[\w.-]{1,200}")
+_RESOURCE = re.compile(r"(?:resources/)?[\w.-]{1,200}")
 
 _DAMAGED = (
     zipfile.BadZipFile,
@@ -320,7 +320,7 @@ _DAMAGED = (
 
 class Unpacked(NamedTuple):
     """A trace as text: a HAR document, a list of entries, or Playwright's lines; and the bodies
-    beside it."""
+    kept apart."""
 
     form: Literal["har", "list", "lines"]
     texts: tuple[bytes, ...]
@@ -366,26 +366,26 @@ def _gunzipped(path: Path) -> bytes:
 
 
 def _beside(folder: Path) -> Resources:
-    """Bodies that a HAR file names stand beside it, in its own folder."""
+    """Bodies that a HAR file names are in its own folder."""
     data = DataFolder(folder)
 
-    def stored(place: str) -> bytes | None:
-        file = folder / place
+    def stored(resource: str) -> bytes | None:
+        file = folder / resource
         return read_data(file, MAX_BODY, data) if data.has_file(file) else None
 
     return _limited(stored)
 
 
 def _limited(stored: Resources) -> Resources:
-    """Read only places inside of the trace, and no more in all than the bound."""
+    """Read only names inside of the trace, and no more in all than the bound."""
     left = MAX_BODIES
 
-    def limited(place: str) -> bytes | None:
+    def limited(resource: str) -> bytes | None:
         nonlocal left
-        if left <= 0 or not _PLACE.fullmatch(place):
+        if left <= 0 or not _RESOURCE.fullmatch(resource):
             return None
         try:
-            data = stored(place)
+            data = stored(resource)
         except UserError:
             return None  # what a check asks for is unknown then
         left -= len(data or b"")
@@ -441,8 +441,8 @@ def _bounded(file: BinaryIO | Any, limit: int) -> bytes | None:
 def _stored_in(path: Path, folder: str) -> Resources:
     """Bodies are read when a check asks for one: most are never asked for."""
 
-    def stored(place: str) -> bytes | None:
-        name = f"{folder}/{place}" if folder else place
+    def stored(resource: str) -> bytes | None:
+        name = f"{folder}/{resource}" if folder else resource
         try:
             with (
                 open_regular(path, MAX_BYTES) as packed,
@@ -472,7 +472,6 @@ class _Line(Struct):
 _HAR = msgspec.json.Decoder(_Har)
 _LINE = msgspec.json.Decoder(_Line)
 _LIST = msgspec.json.Decoder(list[Raw])
-Decoded = TypeVar("Decoded")
 
 
 class _Listed(Struct):
@@ -487,7 +486,7 @@ _LISTED_HAR = msgspec.json.Decoder(_ListedHar)
 
 
 class Recording(NamedTuple):
-    """The entries of a trace, the bodies beside it, and what of it cannot be read."""
+    """The entries of a trace, the bodies kept apart, and what of it cannot be read."""
 
     entries: tuple[Entry, ...]
     resources: Resources
@@ -500,7 +499,18 @@ def read_recording(path: Path) -> Recording:
     Raises UserError, one sentence, for a file that is absent, cut off, malformed, too large when
     unpacked, or no trace.
     """
-    return _decoded_entries(path, _recording)
+    unpacked = unpack(path)
+    with _readable(path, unpacked):
+        try:
+            return _recording(unpacked)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            # Where only Python writes JSON so: a page's text may end in half an emoji.
+            mended = tuple(python_json.repaired(text) or text for text in unpacked.texts)
+            if mended == unpacked.texts:
+                raise
+            return _recording(unpacked._replace(texts=mended))
 
 
 def _recording(unpacked: Unpacked) -> Recording:
@@ -521,22 +531,6 @@ def _of_har(unpacked: Unpacked) -> Recording:
     except msgspec.ValidationError:
         entries, flaws = entries_of(_LISTED_HAR.decode(unpacked.texts[0]).log.entries)
         return Recording(entries, unpacked.resources, flaws)
-
-
-def _decoded_entries(path: Path, decode: Callable[[Unpacked], Decoded]) -> Decoded:
-    """Decode a trace, also where only Python writes JSON so: a page's text may end in half an
-    emoji. Raises UserError."""
-    unpacked = unpack(path)
-    with _readable(path, unpacked):
-        try:
-            return decode(unpacked)
-        except msgspec.ValidationError:
-            raise
-        except msgspec.DecodeError:
-            mended = tuple(python_json.repaired(text) or text for text in unpacked.texts)
-            if mended == unpacked.texts:
-                raise
-            return decode(unpacked._replace(texts=mended))
 
 
 def typed_entries(items: Iterable[Raw]) -> tuple[tuple[Entry, ...], tuple[Flaw, ...]]:

@@ -41,7 +41,7 @@ class TooLarge(InvalidValue):
 
 
 class Undecided(InvalidValue):
-    """Whether the value is the specification's cannot be told, for no fault of the value's."""
+    """Whether the value is the specification's cannot be decided, for no fault of the value's."""
 
 
 class TooSlow(Undecided):

@@ -65,7 +65,7 @@ Trace_contra = TypeVar("Trace_contra", contravariant=True)
 class Evaluator(Protocol[Task_contra, Trace_contra]):
     """A rule: judges an agent's answer and the trace of its run against a task.
 
-    ``answer`` is whatever the agent said: text, a JSON value, or None for nothing. ``trace`` is
+    ``answer`` is whatever the agent gave: text, a JSON value, or None for nothing. ``trace`` is
     the evaluator's own notion of a run, None for a run of which nothing was recorded. Raises
     nothing for any answer or trace: what cannot be judged is ``unknown``.
     """
@@ -107,8 +107,8 @@ def conjunction(outcomes: Iterable[Outcome]) -> Outcome:
 def verdict_of(assertions: Iterable[Assertion], notes: tuple[str, ...] = ()) -> Verdict:
     """Return the verdict in which every assertion must hold, with the reasons of those that do not.
 
-    The reasons are those of the outcome: a failed run lists its failures, not what was unknown
-    beside them. No assertion at all gives ``unknown``: nothing was checked.
+    The reasons are those of the outcome: a failed run lists its failures, not what else was
+    unknown. No assertion at all gives ``unknown``: nothing was checked.
     """
     kept = tuple(map(_storable, assertions))
     if not kept:

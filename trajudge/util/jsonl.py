@@ -17,9 +17,13 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import msgspec
 import orjson
 import zstandard
+from pydantic import ValidationError
 
 from trajudge.util.errors import UserError
-from trajudge.util.files import DataFolder, UnsafeFile, open_regular, utf8
+from trajudge.util.files import DataFolder, UnsafeFile, open_regular, read_utf8, utf8
+from trajudge.util.validation import first_error
+
+T = TypeVar("T")
 
 MAX_LINE_BYTES = 128 * 2**20
 
@@ -152,6 +156,34 @@ def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
         raise _Damaged("the last zstd frame is not complete")
 
 
+def read_records(
+    path: Path, parse: Callable[[bytes], T], *, missing: str, damaged: str
+) -> list[tuple[int, T]]:
+    """Parse every non-empty line of a file that this program wrote; return each with its number,
+    from 1. A line ends at ``\\n`` alone, whatever characters its texts hold.
+
+    Raises UserError naming the file, for one that cannot be read with what to do about it
+    (``missing``), and for a line that ``parse`` refuses (ValueError) with its number (``damaged``).
+    """
+    try:
+        lines = read_utf8(path).split(b"\n")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error}): {missing}") from error
+    records = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append((number, parse(line)))
+        except ValidationError as error:
+            wrong = first_error(error, "the line")
+            raise UserError(f"{path}, line {number}: {wrong}: {damaged}") from None
+        except ValueError as error:
+            wrong = f"the line is not JSON ({error})"
+            raise UserError(f"{path}, line {number}: {wrong}: {damaged}") from None
+    return records
+
+
 def without_surrogates(value: Any) -> Any:
     """``value`` (JSON-like) with lone surrogates as U+FFFD; a pair becomes its character."""
     if isinstance(value, str):
@@ -162,8 +194,6 @@ def without_surrogates(value: Any) -> Any:
         return [without_surrogates(entry) for entry in value]
     return value
 
-
-T = TypeVar("T")
 
 # A repaired copy stands in memory beside the file.
 MAX_REPAIRED_BYTES = 128 * 2**20

@@ -453,22 +453,26 @@ def first_screen(
     more: str = "--full",
     most: int = WARNINGS,
     width: int | None = None,
+    full: bool = False,
 ) -> str:
-    """Lay out finding, tables, sentences and warnings, with a newline at the end: at most 40 lines.
+    """Lay out finding, tables, sentences and warnings, with a newline at the end: at most 40 lines,
+    or with ``full`` all of them.
 
     ``rest`` says where everything else stands, ``more`` where what was cut does. Tables share the
     lines that are left; where these are few, fewer than ``most`` warnings are shown.
     """
-    width = width or screen_width()
+    width, limit = width or screen_width(), LINES
+    if full:
+        most, limit = max(len(warnings), 1), sys.maxsize
     head = [line for text in above for line in folded(text, width, most=_LONGEST)]
     tail = [line for text in below for line in folded(text, width, most=_LONGEST)]
     last = folded(rest, width)
     least = len(head) + len(tail) + len(last) + 6 * len(tables) + 1
     for count in range(most, 0, -1):
         folded_warnings = first_warnings(warnings, width, rest=more, most=count)
-        if least + len(folded_warnings) <= LINES:
+        if least + len(folded_warnings) <= limit:
             break
-    room = LINES - len(head) - len(tail) - len(folded_warnings) - len(last) - 1
+    room = limit - len(head) - len(tail) - len(folded_warnings) - len(last) - 1
     body: list[str] = []
     for number, table in enumerate(tables):
         share = max((room - len(body)) // (len(tables) - number), 5)

@@ -5,7 +5,7 @@ actions) is asked whether the run succeeded, cross-validated by scenario. 0.5 is
 that beats this figure has looked at something. Labels come from the state.
 
 ``python -m tests.environments.agents.page_blind FILE`` plays every scripted agent on a case of
-every scenario (on the pages' model, see ``environments.recording.offline``) and writes the runs.
+every scenario (in the text engine, ``environments.text``) and writes the runs.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from trajudge.environments.kit.reading import texts
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.page import Word
-from trajudge.environments.recording.offline import OfflineSession
 from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.run import open_run
 from trajudge.environments.specifications.comparing import by_configuration, case_of
+from trajudge.environments.text import TextSession
 from trajudge.environments.verify import expected, verify
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sample import sample_path
@@ -51,7 +51,7 @@ def played(scenario: str, app: str, labels: list[tuple[str, str, str]], answer: 
     """Do (role, name, text) one after another by hand; gives the actions of a success."""
     case = sound(scenario, app)
     run = open_run(case.config, b"k", goal=case.goal)
-    session = OfflineSession(run)
+    session = TextSession(run)
     for role, name, text in labels:
         wanted = run.words.get(name, name)
         found = next(e for e in session.observe().elements if (e.role, e.name) == (role, wanted))

@@ -11,10 +11,11 @@ import pytest
 
 from tests.environments.cases import sound
 from trajudge.environments.chromium import open_session
+from trajudge.environments.kit.html import NONCE
 from trajudge.environments.model.config import Config
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.serving.run import ServedRun
-from trajudge.environments.serving.server import BODY, NONCE, Server, serve
+from trajudge.environments.serving.server import BODY, Server, serve
 from trajudge.environments.verify import expected
 
 BROWSER = {

@@ -74,6 +74,8 @@ MONTHS = ("October", "November", "December")
         ("code", "A7KQ2MXB4T", "The code is A7KQ2MXB4T.", True),
         ("code", "A7KQ2MXB4T", "a7kq2-mxb4t", True),
         ("code", "A7KQ2MXB4T", "A7KQ2MXB4T PROCESSING", None),
+        ("code", "A7KQ2MXB4T", "A7KQ2MXB4T PROCESSING DEPARTMENT ABCDEFGHIJ", None),
+        ("code", "A7KQ2MXB4T", "A7KQ2MXB4T DEPARTMENT ABCDEFGHIJ KLMNOPQRST UVWXYZABCD", False),
         ("code", "A7KQ2MXB4T", "A7KQ2MXB4T, B7KQ2MXB4T", False),
         ("code", "A7KQ2MXB4T", "B7KQ2MXB4T", False),
         ("code", "A7KQ2MXB4T", "xA7KQ2MXB4Tx", False),

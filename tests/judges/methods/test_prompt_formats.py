@@ -16,7 +16,7 @@ from trajudge.judges.methods.simplified import PaperPrompt
 from trajudge.judges.model import Judge, Picture, Text, Verdict
 from trajudge.judges.prompting import ImageLimits, picture
 from trajudge.judges.registry import make_judge
-from trajudge.prompts.published import Untrusted, load_published
+from trajudge.prompts.published import Untrusted, load_texts
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation
@@ -31,21 +31,19 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("representation", list(Representation))
 def test_the_parts_come_in_the_references_order(representation: Representation) -> None:
-    texts = load_published()
+    texts = load_texts("simplified", "agentrewardbench")
     view = next(views(mug_run(), representation, 100_000))
     form = PaperPrompt(representation, "last")
     images = [picture(png(), ImageLimits())] if representation.shows_screenshot else []
     system, user = form.messages(view, images)
-    assert system.parts == (Text(text=texts.system("last")),)
-    steps = "".join(
-        texts.step(number, step.observation.url, step.action, step.reasoning)
-        for number, step in enumerate(mug_run().steps, start=1)
-    )
-    tree = mug_run().final.axtree if representation.shows_axtree else None
-    expected = texts.before_picture(mug_run().goal, steps, tree)
+    assert system.parts == (Text(text=texts.fill("system_last")),)
+    expected = [texts.write("goal", goal=mug_run().goal)]
+    expected.append(texts.fill("steps", steps=texts.steps(view)))
+    if representation.shows_axtree:
+        expected.append(texts.write("axtree", axtree=mug_run().final.axtree))
     if representation.shows_screenshot:
-        expected.append(texts.screenshot_text)
-    expected.append(texts.final)
+        expected.append(texts.fill("screenshot"))
+    expected.append(texts.fill("final"))
     assert [part.text for part in user.parts if isinstance(part, Text)] == expected
     kinds = ["image" if isinstance(part, Picture) else "text" for part in user.parts]
     assert kinds.count("image") == representation.shows_screenshot

@@ -37,7 +37,7 @@ def judged(tmp_path: Path, options: dict[str, object] | None = None, **replies: 
 def test_gives_outcome_side_effect_and_process_score(tmp_path: Path) -> None:
     judgment = judged(tmp_path)
     assert (judgment.status, judgment.success, judgment.side_effect) == ("ok", True, False)
-    assert judgment.scores == {"process": 0.75, "outcome": 1.0}
+    assert judgment.scores == {"process_score": 0.75, "outcome": 1.0}
     stages = [call.stage for call in judgment.calls]
     assert stages == ["criteria", "relevance", "relevance", "relevance", "verdict"]
 

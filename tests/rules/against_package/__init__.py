@@ -1,5 +1,5 @@
 """The release mode beside the installed package ``webarena-verified`` 1.2.3, case by case.
 
 The package lives in an environment of its own, made once from ``package.txt``; ``worker.py`` runs
-there. Cases are drawn from a seed, judged by both sides, and reduced where they differ.
+there. Cases are drawn from a seed and judged by both sides.
 """

@@ -12,16 +12,47 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from tests.rules.against_package.ours import Tasks, judged
 from tests.rules.against_package.peer import PackageProcess, Spent
-from tests.rules.against_package.reduction import reduced
-from tests.rules.against_package.runs import Runs
+from tests.rules.against_package.runs import Runs, Tasks
 from tests.rules.against_package.values import draw_pair
+from trajudge.rules.values import Mode, equal
+from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.answers import kind_of
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network import trace_of_list
 from trajudge.rules.verified.tasks import load_tasks
+from trajudge.util.errors import UserError
 
 Case = dict[str, Any]
 Reply = dict[str, Any]
+
+
+def judged(case: Reply, tasks: Tasks) -> Reply:
+    """Return our reply to one case, in the worker's form."""
+    return _judged_value(case) if "kind" in case else _judged_run(case, tasks)
+
+
+def _judged_value(case: Reply) -> Reply:
+    match = equal(case["kind"], case["expected"], case["actual"], mode=Mode.RELEASE)
+    return {"verdict": "equal" if match.equal else "different", "reason": match.reason}
+
+
+def _judged_run(case: Reply, tasks: Tasks) -> Reply:
+    hosts = {name: tuple(urls) for name, urls in case["hosts"].items()}
+    evaluator = VerifiedEvaluator(mode=Mode.RELEASE, hosts=hosts)
+    try:
+        trace = None if case["entries"] is None else trace_of_list(case["entries"])
+    except UserError as error:
+        return {"verdict": "error", "score": 0, "reason": str(error)}
+    made = evaluator.evaluate(tasks[case["task_id"]], case["answer"], trace)
+    ended = any(part.name == "error" for part in made.assertions)
+    verdict = "success" if made.outcome is Outcome.PASS else "error" if ended else "failure"
+    return {
+        "verdict": verdict,
+        "score": int(verdict == "success"),
+        "reason": " | ".join(made.reasons),
+    }
+
 
 AT_ONCE = 200
 SHARES = {"values": 0.7, "foreign runs": 0.1, "one change": 0.1, "two or three changes": 0.1}
@@ -29,16 +60,15 @@ SHARES = {"values": 0.7, "foreign runs": 0.1, "one change": 0.1, "two or three c
 
 
 class Disagreement(NamedTuple):
-    """A case as it was drawn, its smallest form, and both replies to that."""
+    """A case as it was drawn, and both replies to it."""
 
     label: str
     case: Case
-    smallest: Case
     package: Reply
     ours: Reply
 
     def __str__(self) -> str:
-        shown = json.dumps(self.smallest, ensure_ascii=True)
+        shown = json.dumps(self.case, ensure_ascii=True)
         return (
             f"{self.label}{' ' + str(self.case['changes']) if 'changes' in self.case else ''}\n"
             f"  case:    {shown[:2000]}\n"
@@ -121,22 +151,7 @@ class Comparison:
             if not agree(package, mine):
                 self.tally.differing[label] += 1
                 if len(self.tally.disagreements) < self.most_shown:
-                    self.tally.disagreements.append(self._reduced(label, case, package, mine))
-
-    def _reduced(self, label: str, case: Case, package: Reply, mine: Reply) -> Disagreement:
-        """Reduce a case while the two verdicts stay as they were."""
-        wanted = (package["verdict"], mine["verdict"])
-
-        def differs(candidate: Case) -> bool:
-            one, other = self._both(candidate)
-            return (one["verdict"], other["verdict"]) == wanted
-
-        smallest = reduced(case, differs)
-        return Disagreement(label, case, smallest, *self._both(smallest))
-
-    def _both(self, case: Case) -> tuple[Reply, Reply]:
-        (package,), mine = self.process.judge([case], lambda: judged(case, self.tasks))
-        return package, mine
+                    self.tally.disagreements.append(Disagreement(label, case, package, mine))
 
 
 def expected_values(tasks: Tasks) -> dict[str, list[Any]]:

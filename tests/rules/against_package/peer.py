@@ -1,4 +1,4 @@
-"""The package as a process that answers lists of cases."""
+"""The package: its own environment, and a process of it that answers lists of cases."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
+
+from trajudge.util.machine import PinnedPackage
+
+PYTHON = "TRAJUDGE_PACKAGE_PYTHON"
+"""Environment variable: the interpreter of an environment in which the package stands already."""
+
+PACKAGE = PinnedPackage(
+    "webarena-verified",
+    Path(__file__).with_name("package.txt"),
+    module="webarena_verified",
+    variable=PYTHON,
+)
+
 
 Wire = dict[str, Any]
 T = TypeVar("T")

@@ -6,14 +6,14 @@ from typing import Any
 
 from numpy.random import Generator
 
-from tests.rules.against_package import answer_changes, request_changes
-from tests.rules.against_package.ours import Tasks
+from tests.rules.against_package.changes import ANSWER_CHANGES, REQUEST_CHANGES
 from trajudge.rules.audit.blind import RESPONSE_AGENTS
 from trajudge.rules.audit.verified import SyntheticRun, synthesise
 from trajudge.rules.values import Mode
 from trajudge.rules.verified.network import DEFAULT_PORTS, FOLDERS
-from trajudge.rules.verified.tasks import placeholder
+from trajudge.rules.verified.tasks import Task, placeholder
 
+Tasks = dict[int, Task]
 Case = dict[str, Any]
 
 HOSTS = {
@@ -82,11 +82,11 @@ class Runs:
         names = []
         for _ in range(int(rng.integers(1, most + 1))):
             if rng.random() < 0.4:
-                name = _pick(list(answer_changes.CHANGES), rng)
-                case["answer"] = answer_changes.CHANGES[name](case["answer"], rng)
+                name = _pick(list(ANSWER_CHANGES), rng)
+                case["answer"] = ANSWER_CHANGES[name](case["answer"], rng)
             else:
-                name = _pick(list(request_changes.CHANGES), rng)
-                case["entries"] = request_changes.CHANGES[name](case["entries"], rng)
+                name = _pick(list(REQUEST_CHANGES), rng)
+                case["entries"] = REQUEST_CHANGES[name](case["entries"], rng)
             names.append(name)
         if rng.random() < 0.05:
             case["hosts"] = {}

@@ -1,4 +1,4 @@
-"""The linter's command: a table, files for programs, and the user's mistakes."""
+"""The linter: its categories, their counts on the published tasks, and its command."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.commands import rules_lint as main
 from tests.rules.files import tasks_file
 from tests.samples import narrow
 from tests.tables import one_sentence
+from trajudge.rules.audit.lint import CATEGORIES, PITFALLS, UNIONS, counts, weaknesses
 from trajudge.rules.audit.suites import open_tasks
+from trajudge.rules.webarena import Task, load_tasks
 
 ORDER = ["error", "warning", "note", "z"]
 
@@ -189,3 +194,177 @@ def test_the_documentation_shows_the_screen(
     assert main(["--tasks", str(real_data / "webarena" / "test.raw.json")]) == 0
     text = (Path(__file__).parents[3] / "docs" / "rules.md").read_text(encoding="utf-8")
     assert f"```\n{capsys.readouterr().out}```\n" in text
+
+
+def task(*checks: str, intent: str = "?", **spec: Any) -> Task:
+    record = {"task_id": 1, "intent": intent, "eval": {"eval_types": checks, **spec}}
+    return msgspec.convert(record, Task)
+
+
+def said(intent: str = "?", **references: Any) -> Task:
+    return task("string_match", intent=intent, reference_answers=references)
+
+
+def ends_at(url: str) -> Task:
+    return task("url_match", reference_url=url)
+
+
+def page(locator: str = "document.x.value", **contents: Any) -> Task:
+    entry = {"url": "last", "locator": locator, "required_contents": contents}
+    return task("program_html", program_html=[entry])
+
+
+def pitfalls(spec: Task) -> list[tuple[str, str]]:
+    found = [(finding.category, finding.field) for finding in weaknesses([spec])]
+    return [(category, field) for category, field in found if category in PITFALLS]
+
+
+UNREAD_URL = task("string_match", reference_answers={"exact_match": "tea"}, reference_url="x")
+ANSWER = "eval.reference_answers"
+PAGE = "eval.program_html[0].required_contents"
+
+
+@pytest.mark.parametrize(
+    ("spec", "category", "field"),
+    [
+        (said(exact_match="tea |OR| milk"), "dead_marker", f"{ANSWER}.exact_match"),
+        (said(must_include=["milk", "a |OR| b"]), "dead_marker", f"{ANSWER}.must_include[1]"),
+        (said(fuzzy_match=["tea |OR| milk"]), "dead_marker", f"{ANSWER}.fuzzy_match[0]"),
+        (page(exact_match="tea |OR| milk"), "dead_marker", f"{PAGE}.exact_match"),
+        (page(must_include=["tea |or| milk"]), "dead_marker", f"{PAGE}.must_include[0]"),
+        (ends_at("__A__/tea|OR|__A__/milk"), "dead_marker", "eval.reference_url"),
+        (UNREAD_URL, "dead_field", "eval.reference_url"),
+        (page(exact_match="tea", must_include=["milk"]), "dead_field", f"{PAGE}.must_include"),
+        (task(), "vacuous", "eval.eval_types"),
+        (task("url_match"), "vacuous", "eval.reference_url"),
+        (task("string_match", reference_answers={}), "vacuous", ANSWER),
+        (said(must_include=[]), "vacuous", ANSWER),
+        (said(must_include=["''", "tea"]), "vacuous", f"{ANSWER}.must_include[0]"),
+        (page(exact_match=""), "vacuous", f"{PAGE}.exact_match"),
+        (page(), "vacuous", "eval.program_html"),
+        (said(exact_match="^tea.*$"), "literal_pattern", f"{ANSWER}.exact_match"),
+        (ends_at(r"__A__/tea/\d+"), "literal_pattern", "eval.reference_url"),
+        (said(must_include=["12"]), "number_run_on", f"{ANSWER}.must_include[0]"),
+        (page(must_include=["$12"]), "number_run_on", f"{PAGE}.must_include[0]"),
+        (said(must_include=["Yes"]), "polarity", f"{ANSWER}.must_include[0]"),
+        (said(must_include=["tea", "green tea"]), "redundant", f"{ANSWER}.must_include[0]"),
+        (said("On 3/2?", must_include=["2"]), "given_away", f"{ANSWER}.must_include"),
+        (said("Is tea green?", must_include=["Tea"]), "given_away", f"{ANSWER}.must_include"),
+        (ends_at("__A__/tea/1"), "url_run_on", "eval.reference_url"),
+        (ends_at("__A__/a?x=tea |OR| __A__/b"), "pooled_queries", "eval.reference_url"),
+        (page(must_include=["x"]), "one_character", f"{PAGE}.must_include[0]"),
+    ],
+)
+def test_a_trap_is_found_where_it_stands(spec: Task, category: str, field: str) -> None:
+    assert (category, field) in pitfalls(spec)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        said(exact_match="tea"),
+        said("How many?", must_include=["2"]),
+        said(must_include=["tea", "milk"]),
+        said(fuzzy_match="N/A"),
+        page(must_include=["tea |OR| milk"]),
+        page(exact_match="tea [2 cups] (of 3.5 dl)?"),
+        ends_at("__A__/tea |OR| __A__/milk"),
+        ends_at("__A__/find?q=12"),
+        task("url_match", reference_url="__A__/tea", reference_answers={}),
+    ],
+)
+def test_honest_specifications_have_no_traps(spec: Task) -> None:
+    assert pitfalls(spec) == []
+
+
+@given(st.lists(st.text(), min_size=1), st.text(), st.text())
+def test_no_text_in_a_task_upsets_the_detectors(texts: list[str], url: str, intent: str) -> None:
+    page_check = {"url": url, "locator": url, "required_contents": {"must_include": texts}}
+    spec = task(
+        "string_match",
+        "url_match",
+        intent=intent,
+        reference_answers={"must_include": texts, "fuzzy_match": texts},
+        reference_url=url,
+        program_html=[page_check],
+    )
+    list(weaknesses([spec]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text", ["|" * 10**6, "[" * 10**6, "[a]" * 10**6, "\\" * 10**6, "1" * 10**6]
+)
+def test_long_text_takes_no_longer_than_it_should(text: str) -> None:
+    list(weaknesses([said(exact_match=text, must_include=[text]), ends_at(text)]))
+
+
+def categories(spec: Task) -> set[str]:
+    return {finding.category for finding in weaknesses([spec])} - {"vacuous", "dead_field"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        (page("", exact_match="tea"), {"page_content"}),
+        (page("  ", must_include=["tea"]), {"page_content", "page_substring"}),
+        (page("document.x.value", must_include=["tea"]), {"page_substring"}),
+        (page("document.x.value", exact_match="tea"), set()),
+        (
+            page("[...document.x].map(e => e.outerText)[0]", must_include=["tea"]),
+            {"page_substring", "locator_substring"},
+        ),
+        (page("document.x.outerText", exact_match="tea"), set()),
+        (task(reference_answers={"must_include": ["tea"]}), {"response_substring"}),
+        (task(reference_answers={"exact_match": "tea"}), set()),
+        (task(reference_answers={"fuzzy_match": ["tea"]}), {"llm_evaluation"}),
+        (task(reference_answers={"fuzzy_match": "N/A"}), {"llm_evaluation", "unachievable"}),
+    ],
+)
+def test_each_category_finds_its_own(spec: Task, found: set[str]) -> None:
+    assert categories(spec) == found
+
+
+def test_a_finding_names_task_field_value_and_mend() -> None:
+    (finding,) = [
+        one
+        for one in weaknesses([page("document.a.outerText", must_include=["tea"])])
+        if one.category == "locator_substring"
+    ]
+    assert (finding.task_id, finding.field) == (1, "eval.program_html[0].locator")
+    assert finding.value == "document.a.outerText"
+    assert finding.problem.endswith(".")
+    assert finding.mend.endswith(".")
+
+
+@pytest.mark.real_data
+def test_the_papers_counts_are_those_of_the_published_tasks(real_data: Path) -> None:
+    tasks = load_tasks(real_data / "webarena" / "test.raw.json")
+    counted = counts(weaknesses(tasks), CATEGORIES, UNIONS)
+    assert {count.category: len(count.tasks) for count in counted} == {
+        "page_content": 92,
+        "page_substring": 330,
+        "locator_substring": 164,
+        "response_substring": 176,
+        "unachievable": 36,
+        "llm_evaluation": 118,
+        "pictures": 0,
+        "unreadable": 0,
+        "any_substring": 340,
+        "permissive": 506,
+        "dead_marker": 1,
+        "dead_field": 1,
+        "vacuous": 0,
+        "literal_pattern": 0,
+        "number_run_on": 122,
+        "polarity": 5,
+        "redundant": 6,
+        "given_away": 4,
+        "url_run_on": 14,
+        "pooled_queries": 0,
+        "one_character": 0,
+    }
+    which = {count.category: count.tasks for count in counted}
+    assert which["dead_marker"] == (386,)
+    assert which["dead_field"] == (247,)
+    assert which["given_away"] == (133, 135, 206, 207)

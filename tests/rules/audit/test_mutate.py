@@ -1,4 +1,4 @@
-"""``trajudge rules mutate`` on built and on recorded runs, of both kinds of tasks."""
+"""Mutation testing: what is changed, what slips through, and the command's report."""
 
 from __future__ import annotations
 
@@ -8,13 +8,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.commands import rules_mutate as main
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
 from tests.samples import narrow
 from tests.tables import mistakes
+from trajudge.rules.audit.mutate import (
+    EQUIVALENT,
+    MOST,
+    NEAR_MISSES,
+    OTHER_HOST,
+    TRACE_EQUIVALENT,
+    TRACE_NEAR_MISSES,
+    MutationCase,
+    MutationReport,
+    mutation_report,
+)
+from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from trajudge.rules.verified.tasks import task_record
+from trajudge.rules.webarena import StoredPage, Task, Trace, WebArenaEvaluator
 from trajudge.util.commands import OK, USAGE_ERROR
 
 CART = {"expected": {"url": "__SHOPPING__/cart", "http_method": "POST", "post_data": {"n": "2"}}}
@@ -203,7 +219,8 @@ def test_the_finding_and_the_worst_change_stand_first_and_all_changes_behind_ful
     assert "2 more misjudgments" in capsys.readouterr().out
     assert main([*words, "--full"]) == OK
     shown = capsys.readouterr().out
-    assert shown.startswith("false accepts: ")
+    assert shown.startswith("tasks.json, sound rules: false accepts: ")
+    assert "--full" not in shown
     assert shown.count("\ntask lax: accepted ") == 2
 
 
@@ -220,3 +237,266 @@ def test_the_report_on_a_published_file_takes_one_screen(
     assert main([*words, "--full"]) == 0
     full = capsys.readouterr().out
     assert len(full.splitlines()) > len(lines) or " more: --full" not in "".join(lines)
+
+
+class Equality:
+    """The strictest rule: the answer and the trace are those of the task."""
+
+    def evaluate(self, task: Any, answer: object, trace: object) -> Verdict:
+        outcome = Outcome.PASS if (answer, trace) == task else Outcome.FAIL
+        return verdict_of([Assertion(name="all", outcome=outcome)])
+
+
+class Anything:
+    """The laxest rule: every run passes."""
+
+    def evaluate(self, task: Any, answer: object, trace: object) -> Verdict:
+        return verdict_of([Assertion(name="all", outcome=Outcome.PASS)])
+
+
+class Undecided:
+    """A rule that lacks what it needs."""
+
+    def evaluate(self, task: Any, answer: object, trace: object) -> Verdict:
+        return verdict_of([Assertion(name="all", outcome=Outcome.UNKNOWN, reason="no page")])
+
+
+ANSWER = {"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": [{"n": 12, "city": "X"}]}
+CASE = MutationCase(name="one", task=(ANSWER, None), answer=ANSWER)
+
+
+def report(case: MutationCase, rule: Any) -> MutationReport:
+    """Of two runs, for the variants of one tell nothing of others."""
+    cases = [case, msgspec.structs.replace(case, name="two")]
+    return mutation_report(cases, rule, NEAR_MISSES, EQUIVALENT)
+
+
+def test_a_strict_rule_accepts_no_near_miss_and_rejects_other_forms() -> None:
+    made = report(CASE, Equality())
+    assert made.false_accepts.wrong == 0
+    assert made.false_accepts.trials > 10
+    assert made.false_accepts.low == 0
+    assert made.false_rejects.wrong > 0
+    wrong = {rate.mutator for rate in made.mutators if rate.expected == "pass" and rate.wrong}
+    assert wrong == {"spaced", "json_text", "json_fence", "json_after_prose", "byte_order_mark"}
+
+
+def test_a_lax_rule_accepts_every_near_miss_and_rejects_nothing() -> None:
+    made = report(CASE, Anything())
+    assert made.false_accepts.share == 1
+    assert made.false_accepts.high == 1
+    assert made.false_rejects.share == 0
+    assert len(made.mistakes) == made.false_accepts.wrong
+    assert {mistake.expected for mistake in made.mistakes} == {"fail"}
+
+
+def test_near_misses_of_a_rejected_run_say_nothing() -> None:
+    made = report(msgspec.structs.replace(CASE, task=None), Equality())
+    assert made.false_accepts.trials == 0
+    assert (made.false_accepts.share, made.false_accepts.low) == (None, None)
+    original = next(rate for rate in made.mutators if rate.mutator == "original")
+    assert (original.wrong, original.trials) == (2, 2)
+
+
+def test_an_unknown_is_neither_accepted_nor_rejected() -> None:
+    made = report(CASE, Undecided())
+    assert made.false_rejects.trials == 0
+    assert made.false_rejects.undecided > 0
+    assert made.mistakes == ()
+
+
+def test_substring_rules_fall_for_what_the_audit_says() -> None:
+    record = {
+        "task_id": 1,
+        "intent": "How far?",
+        "eval": {"eval_types": ["string_match"], "reference_answers": {"must_include": ["20 km"]}},
+    }
+    case = MutationCase(name="far", task=msgspec.convert(record, Task), answer="20 km")
+    made = report(case, WebArenaEvaluator())
+    fooled = {mistake.mutator: mistake.answer for mistake in made.mistakes}
+    assert fooled == {"sign": "-20 km", "denial": "It is certainly not 20 km"}
+    assert made.false_rejects.wrong == 0
+
+
+def test_containment_falls_for_no_other_host_but_urls_run_on() -> None:
+    record = {
+        "task_id": 1,
+        "intent": "Open the cart",
+        "eval": {"eval_types": ["url_match"], "reference_url": "http://shop.test/cart"},
+    }
+    trace = Trace(url="http://shop.test/cart")
+    task = msgspec.convert(record, Task)
+    case = MutationCase(name="cart", task=task, answer=None, trace=trace, ends_there=True)
+    made = mutation_report([case], WebArenaEvaluator(), TRACE_NEAR_MISSES, {})
+    assert {rate.mutator: rate.wrong for rate in made.mutators} == {
+        "original": 0,
+        "wrong_host": 0,
+        "stale_event": 0,
+    }
+
+
+def test_long_lists_are_tried_within_bounds() -> None:
+    answer = list(range(1_000))
+    made = report(MutationCase(name="long", task=None, answer=answer), Anything())
+    assert all(rate.trials <= 2 * MOST for rate in made.mutators)
+
+
+def test_a_report_is_a_json_value() -> None:
+    made = report(CASE, Equality())
+    assert msgspec.json.decode(msgspec.json.encode(made), type=MutationReport) == made
+
+
+def answers(mutator: str, answer: Any, **facts: Any) -> list[Any]:
+    change = {**NEAR_MISSES, **EQUIVALENT}[mutator]
+    case = MutationCase(name="case", task=None, answer=answer, **facts)
+    return [variant.answer for variant in change(case)]
+
+
+@pytest.mark.parametrize(
+    ("mutator", "answer", "variants"),
+    [
+        ("sign", 36.39, [-36.39]),
+        ("sign", "$36.39", ["$-36.39"]),
+        ("sign", "-5", ["5"]),
+        ("sign", 0, []),
+        ("sign", "0.00", []),
+        ("sign", "Gate 1", []),
+        ("sign", "2023-05-01", []),
+        ("sign", True, []),
+        ("digit", 12, [22]),
+        ("digit", -9.5, [-8.5]),
+        ("digit", "about 1,200 items", ["about 2,200 items"]),
+        ("longer_number", "2", ["20"]),
+        ("longer_number", 2.5, [20.5]),
+        ("longer_number", "v2", []),
+        ("unit", "2.0km", ["2.0mi"]),
+        ("unit", "35 minutes", ["35 hours"]),
+        ("unit", "$5", ["€5"]),
+        ("unit", "I am here", []),
+        ("opposite", " Yes", ["no"]),
+        ("opposite", False, [True]),
+        ("denial", "Sprite", ["It is certainly not Sprite"]),
+        ("missing_item", [1, 2], [[2], [1]]),
+        ("missing_item", {"a": 1, "b": 2}, [{"b": 2}, {"a": 1}]),
+        ("repeated_item", [1, 2], [[1, 1]]),
+        ("repeated_item", [1, 1], []),
+        ("exchanged_fields", {"a": 1, "b": 2, "c": 3}, [{"a": 2, "b": 1, "c": 3}]),
+        ("spaced", ["x"], [["  x\n"]]),
+        ("nothing", "x", [None, ""]),
+    ],
+)
+def test_one_thing_changes(mutator: str, answer: Any, variants: list[Any]) -> None:
+    assert answers(mutator, answer) == variants
+
+
+def test_every_place_has_its_turn() -> None:
+    assert answers("digit", [1, {"a": 2}]) == [[2, {"a": 2}], [1, {"a": 3}]]
+
+
+def test_order_is_a_near_miss_or_harmless_as_the_task_has_it() -> None:
+    assert answers("order", [1, 2], ordered=True) == [[2, 1]]
+    assert answers("any_order", [1, 2], ordered=True) == []
+    assert answers("order", [1, 2]) == []
+    assert answers("any_order", [1, 2]) == [[2, 1]]
+
+
+RESPONSE = {"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": [7]}
+
+
+def test_of_a_response_object_only_its_data_are_answers() -> None:
+    assert answers("digit", RESPONSE) == [{**RESPONSE, "retrieved_data": [8]}]
+    assert answers("denial", RESPONSE) == []
+    assert len(answers("status", RESPONSE)) == 5
+    assert len(answers("task_type", RESPONSE)) == 2
+
+
+@pytest.mark.parametrize("form", ["json_text", "json_fence", "json_after_prose", "byte_order_mark"])
+def test_other_forms_hold_the_same_object(form: str) -> None:
+    (text,) = answers(form, RESPONSE)
+    inner = text[text.index("{") : text.rindex("}") + 1]
+    assert json.loads(inner) == RESPONSE
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(json_values, st.booleans())
+def test_no_answer_upsets_a_mutator_and_none_is_changed_in_place(
+    answer: Any, ordered: bool
+) -> None:
+    before = repr(answer)
+    for mutator in (*NEAR_MISSES.values(), *EQUIVALENT.values()):
+        list(mutator(MutationCase(name="any", task=None, answer=answer, ordered=ordered)))
+    assert repr(answer) == before
+
+
+MONSTERS = [10**5000, float("inf"), float("nan"), "9" * 10**6, "1." * 10**5, "-" * 10**6]
+
+
+@pytest.mark.parametrize("answer", MONSTERS, ids=["int", "inf", "nan", "9s", "points", "signs"])
+def test_monstrous_numbers_are_left_alone_or_changed_but_never_hang(answer: Any) -> None:
+    for mutator in NEAR_MISSES.values():
+        list(mutator(MutationCase(name="any", task=None, answer=answer)))
+
+
+EVENTS = [
+    {"request": {"method": "GET", "url": "http://shop.test/tea?x=1"}, "response": {"status": 200}},
+    {"request": {"method": "POST", "url": "http://shop.test/cart"}, "response": {"status": 302}},
+]
+
+
+def traces(mutator: str, trace: Any, **facts: Any) -> list[Any]:
+    change = {**TRACE_NEAR_MISSES, **TRACE_EQUIVALENT}[mutator]
+    case = MutationCase(name="case", task=None, answer=None, trace=trace, **facts)
+    return [variant.trace for variant in change(case)]
+
+
+def test_the_decisive_event_is_the_one_that_changes() -> None:
+    (moved,) = traces("wrong_host", EVENTS)
+    assert moved[0] == EVENTS[0]
+    assert moved[1]["request"]["url"] == f"http://{OTHER_HOST}/cart"
+    (first,) = traces("wrong_method", EVENTS, decisive=(0,))
+    assert first[0]["request"]["method"] == "POST"
+    assert first[1] == EVENTS[1]
+    (failed,) = traces("failed_request", EVENTS)
+    assert failed[1]["response"]["status"] == 500
+    assert traces("dropped_event", EVENTS) == [EVENTS[:1]]
+    assert EVENTS[1]["response"] == {"status": 302}
+    assert len(traces("dropped_event", EVENTS, decisive=(0, 1))) == 2
+    assert traces("dropped_event", EVENTS, decisive=()) == []
+    assert traces("dropped_event", EVENTS, decisive=(0, 2)) == []
+
+
+def test_a_stale_event_is_a_mistake_only_where_the_run_must_end_there() -> None:
+    assert traces("stale_event", EVENTS) == []
+    (left,) = traces("stale_event", EVENTS, ends_there=True)
+    assert left[:2] == EVENTS
+    assert left[2]["request"]["url"] == "http://shop.test/"
+
+
+def test_static_files_around_a_run_are_harmless() -> None:
+    assert traces("asset_first", EVENTS)[0][1:] == EVENTS
+    assert traces("asset_last", EVENTS)[0][:2] == EVENTS
+
+
+def test_the_last_url_and_the_stored_pages_change_too() -> None:
+    page = StoredPage(url="http://shop.test/cart", html="<p>tea</p>", values={"x": "1"})
+    trace = Trace(url="http://shop.test/cart?a=1", pages=(page,))
+    assert traces("wrong_host", trace) == []
+    assert traces("wrong_host", trace, ends_there=True)[0].url == f"http://{OTHER_HOST}/cart?a=1"
+    assert traces("stale_event", trace, ends_there=True)[0].url == "http://shop.test/"
+    (blank,) = traces("unchanged_page", trace)
+    assert blank.pages == (StoredPage(url=page.url, html="", values={"x": ""}),)
+    placeholder = Trace(url="__SHOPPING__/cart")
+    assert traces("wrong_host", placeholder, ends_there=True)[0].url == f"http://{OTHER_HOST}/cart"
+    assert traces("stale_event", placeholder, ends_there=True)[0].url == "__SHOPPING__/"
+
+
+@pytest.mark.parametrize("trace", [None, [], "har", {"log": {}}, [1], Trace()])
+def test_what_is_no_known_trace_has_no_variants(trace: Any) -> None:
+    for name in (*TRACE_NEAR_MISSES, *TRACE_EQUIVALENT):
+        assert traces(name, trace, ends_there=True) == []

@@ -6,6 +6,12 @@ from pydantic import JsonValue
 
 from trajudge.rules.values import KINDS
 
+
+def _texts(row: str) -> list[JsonValue]:
+    """Return the texts of a row, which bars divide; a line may end where a text does."""
+    return [text.strip() for text in row.replace("\n", "|").split("|")]
+
+
 # kind -> values and their normal form
 NORMAL: dict[str, list[tuple[JsonValue, JsonValue]]] = {
     "string": [
@@ -182,6 +188,9 @@ NORMAL: dict[str, list[tuple[JsonValue, JsonValue]]] = {
         (" - a\n   - b\n     - c\n - d", "- a\n  - b\n    - c\n- d"),
         ("a\n\n\n\nb", "a\n\nb"),
         ("```\n# x  \n\n\n* y\n```", "```\n# x  \n\n\n* y\n```"),
+        ("```\n* y\n```\n* z", "```\n* y\n```\n- z"),
+        ("````\n```\n* y\n````\n* z", "````\n```\n* y\n````\n- z"),
+        ("```\n``` py\n* y\n```\n* z", "```\n``` py\n* y\n```\n- z"),
         ("a\n\n- - -\n\nb", "a\n\n***\n\nb"),
         ("Title\n---\ntext", "Title\n---\ntext"),
         ("#hash", "#hash"),
@@ -303,77 +312,41 @@ INVALID: dict[str, list[JsonValue]] = {
     "number": [
         5e-324,
         True,
-        "1,2",
-        "12,34",
-        "1_0",
-        "5%",
-        "~5",
-        "5 items",
-        "$5",
-        "inf",
-        "nan",
-        "1e400",
-        "0x10",
-        "٣",
-        "I think there are two",
-        "three four",
-        "point",
-        "a",
-        "minus",
-        "hundred",
-        "million",
-        "two thousand million",
         [5],
         {},
+        *_texts(
+            """1,2 | 12,34 | 1_0 | 5% | ~5 | 5 items | $5 | inf | nan | 1e400 | 0x10 | ٣
+            I think there are two | three four | point | a | minus | hundred | million
+            two thousand million"""
+        ),
     ],
     "integer": [5.5, "5.5"],
     "currency": [
         True,
-        "$12 or $99",
-        "$5 - $10",
-        "10%",
-        "2 for $10",
-        "Free shipping",
-        "5 zorkmids",
-        "12,3456",
-        "$",
-        "1e5",
-        "-",
-        "$5€",
         [5],
+        *_texts(
+            """$12 or $99 | $5 - $10 | 10% | 2 for $10 | Free shipping | 5 zorkmids | 12,3456
+            $ | 1e5 | - | $5€"""
+        ),
     ],
     "date": [
         5,
         20230523,
-        "Feb 30 2023",
-        "Feb 29 2023",
-        "13/13/2023",
-        "today",
-        "Tuesday",
-        "10:30",
-        "2023-143",
-        "0000-01-01",
-        "12",
         True,
         ["May 1"],
+        *_texts(
+            """Feb 30 2023 | Feb 29 2023 | 13/13/2023 | today | Tuesday | 10:30 | 2023-143
+            0000-01-01 | 12"""
+        ),
     ],
-    "month": [0, 13, 5.5, True, "13", "Januar", "Q1", "2022", "May 5, 2022", "maybe"],
-    "duration": [5, "5", "-5 min", "inf min", "1e3 s", "min", "5 min 2 h", "15 min walk", "1:75"],
+    "month": [0, 13, 5.5, True, *_texts("13 | Januar | Q1 | 2022 | May 5, 2022 | maybe")],
+    "duration": [5, *_texts("5 | -5 min | inf min | 1e3 s | min | 5 min 2 h | 15 min walk | 1:75")],
     "distance": [
         5,
-        "5",
-        "-5 km",
-        "inf m",
-        "nan m",
-        "1e400 m",
-        "2*2 km",
-        "9**9**8 m",
-        "1/2 mi",
-        "5 kg",
-        "1,4 km",
-        "km",
-        "5 m/s",
-        "2 km walk",
+        *_texts(
+            """5 | -5 km | inf m | nan m | 1e400 m | 2*2 km | 9**9**8 m | 1/2 mi | 5 kg
+            1,4 km | km | 5 m/s | 2 km walk"""
+        ),
     ],
     "coordinates": [
         [1],
@@ -381,29 +354,29 @@ INVALID: dict[str, list[JsonValue]] = {
         [95, 10],
         [40, 200],
         [True, False],
-        "40.4",
-        "40 N, 79 N",
         {"lat": 1},
         {"lat": 1, "latitude": 2, "lon": 3},
         40.4,
+        "40.4",
+        "40 N, 79 N",
     ],
-    "boolean": [0, 1, 2, 1.0, "1", "0", "maybe", "yes, it is", [True], {}],
-    "url": [5, "not a url", "http://", "/path", "http://a b/", ["http://a.test"]],
+    "boolean": [0, 1, 2, 1.0, [True], {}, *_texts("1 | 0 | maybe | yes, it is")],
+    "url": [5, ["http://a.test"], *_texts("not a url | http:// | /path | http://a b/")],
     "string_list": [{}, [[1]], [None]],
-    "json": ["{bad", "NaN", "[1e999]", '{"a":1,"a":2}', "'a'"],
+    "json": [*_texts('{bad | NaN | [1e999] | {"a":1,"a":2} | \'a\'')],
     "markdown": [5, ["a"], {}],
-    "base64": ["!!", "/w==", "a", 5, "^.*$"],
-    "location-name": ["!!", ["a"], {}],
+    "base64": [5, *_texts("!! | /w== | a | ^.*$")],
+    "location-name": [["a"], {}, "!!"],
     "full_address": [
         {},
         {"planet": "Mars"},
         {"state": "ZZ"},
         {"postcode": "1521"},
+        5,
         "Pittsburgh",
         "Main St, Erie, PA 16501",
-        5,
     ],
-    "null": [0, False, "x", [0], {"a": None}],
+    "null": [0, False, [0], {"a": None}, "x"],
 }
 
 assert NORMAL.keys() == DIFFERENT.keys() == INVALID.keys() == set(KINDS)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import string
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from pydantic import JsonValue
 
 from tests.rules.values.cases import DIFFERENT, INVALID, NORMAL, SAME
 from tests.samples import examples
+from trajudge.rules.limits import fullmatch, is_pattern
 from trajudge.rules.values import KINDS, InvalidValue, Mode, equal, normalise
 
 
@@ -340,3 +344,122 @@ def test_huge_and_hostile_values_neither_raise_nor_hang(kind: str, mode: Mode) -
     for raw in [*HUGE, deep(150), deep(5_000), {"a": deep(5_000)}]:
         verdict = equal(kind, expected, raw, mode=mode)
         assert isinstance(verdict.equal, bool)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "normal"),
+    [
+        ("duration", "1 h 1 min", "PT1H1M"),
+        ("duration", "PT1H1M", "PT1H1M"),
+        ("number", "two thousand three hundred", "2300"),
+        ("number", "one million two thousand", "1002000"),
+    ],
+)
+def test_units_and_scales_that_fall_are_read(kind: str, value: str, normal: str) -> None:
+    assert str(normalise(kind, value)) == normal
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("duration", "1 h 1 h"),
+        ("duration", "1 min 1 h"),
+        ("number", "two thousand three thousand"),
+        ("number", "two thousand one million"),
+    ],
+)
+def test_a_unit_or_scale_that_comes_again_is_no_value(kind: str, value: str) -> None:
+    with pytest.raises(InvalidValue):
+        normalise(kind, value)
+
+
+def test_an_exploding_pattern_is_a_verdict_with_its_reason() -> None:
+    verdict = equal("string", "^(a|aa)+$", "a" * 60 + "b")
+    assert verdict.equal is None
+    assert "took more than" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("string", "^(a$"),
+        ("string", "^a{1000}{1000}$"),
+        ("string", "^" + "a" * 20_000 + "$"),
+        ("number", "about five"),
+        ("date", "^2023.*$"),
+        ("colour", "red"),
+        ("string", ["b", "^(a$"]),
+    ],
+)
+def test_the_specifications_own_mistake_is_no_verdict_on_the_value(
+    kind: str, expected: JsonValue
+) -> None:
+    verdict = equal(kind, expected, "a")
+    assert verdict.equal is None
+    assert verdict.reason
+
+
+def test_an_alternative_that_is_met_needs_no_other() -> None:
+    assert equal("string", ["^(b$", "a"], "a").equal is True
+    assert equal("string", ["b", "c"], "a").equal is False
+
+
+def test_a_value_beyond_the_limits_is_the_agents_failure() -> None:
+    assert equal("string", "^a*$", "a" * 1_000_001).equal is False
+    assert equal("number", 5, "9" * 10_000).equal is False
+
+
+Value = tuple[str, Any]
+
+
+def typed(schema: dict[str, Any] | None, value: Any) -> Iterator[Value]:
+    """(kind, value) pairs of a value under its schema, alternatives one by one."""
+    schema = schema or {}
+    kind = str(schema.get("format") or schema.get("type") or "string")
+    if kind == "array":
+        for item in value or ():
+            yield from typed(schema.get("items"), item)
+    elif kind == "object":
+        for one in value if isinstance(value, list) else [value]:
+            for key, item in one.items():
+                yield from typed(schema.get("properties", {}).get(key), item)
+    else:
+        yield from ((kind, item) for item in (value if isinstance(value, list) else [value]))
+
+
+def expected_values(tasks: list[dict[str, Any]]) -> Iterator[Value]:
+    for config in (config for task in tasks for config in task["eval"]):
+        expected = config["expected"]
+        yield from typed(config.get("results_schema"), expected.get("retrieved_data"))
+        for part in ("query_params", "post_data"):
+            schemas = (config.get(f"{part}_schema") or {}).get("properties", {})
+            for key, value in (expected.get(part) or {}).items():
+                yield from typed(schemas.get(key), value)
+
+
+@pytest.fixture
+def values(real_data: Path) -> list[Value]:
+    path = real_data / "webarena" / "webarena-verified.json"
+    tasks = json.loads(path.read_text(encoding="utf-8"))
+    assert len(tasks) == 812
+    return list(expected_values(tasks))
+
+
+@pytest.mark.real_data
+def test_every_expected_value_of_the_812_tasks_normalises(values: list[Value]) -> None:
+    assert {kind for kind, _ in values} == set(KINDS) - {"base64", "full_address"}
+    for kind, value in values:
+        if is_pattern(value):
+            fullmatch(value, "compiles")
+            continue
+        normal = normalise(kind, value)
+        assert normalise(kind, normal) == normal, (kind, value)
+        assert equal(kind, value, value).equal, (kind, value)
+
+
+@pytest.mark.real_data
+def test_the_release_reads_them_too(values: list[Value]) -> None:
+    for kind, value in values:
+        if value is not None:
+            normalise(kind, value, mode=Mode.RELEASE)
+            assert equal(kind, value, value, mode=Mode.RELEASE).equal, (kind, value)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.commands import rules_evaluate as main
 from tests.conftest import missing
-from tests.rules.har.recordings import Requests, shop
+from tests.rules.recordings import Requests, shop
 from tests.rules.verified.tasks import answer, mutation, task
 from trajudge.rules.verified import register_browsergym
 from trajudge.rules.verified.browsergym import PREFIX, RecordedTask, answer_in, attempt_folder

@@ -378,7 +378,6 @@ def test_lines_may_be_messages_and_a_list_may_be_runs(tmp_path: Path) -> None:
 
 
 def test_an_attempt_that_is_written_as_text_is_that_attempt(tmp_path: Path) -> None:
-    """It was counted: labels of attempt 1 were joined to the run that came first."""
     record = {"messages": made.anthropic(), "id": "t"}
     attempts = ({**record, "attempt": text} for text in ("1", "0"))
     runs = made.load(made.write(tmp_path / "a.jsonl", [*attempts]))

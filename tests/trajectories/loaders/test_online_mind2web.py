@@ -78,7 +78,6 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_what_a_run_that_broke_off_left_is_named(tmp_path: Path) -> None:
-    """Such folders were passed over; the attempts of whole runs are counted without them."""
     mind2web(tmp_path / "b", task_id="task")
     (mind2web(tmp_path / "a", task_id="task") / "trajectory").rename(tmp_path / "elsewhere")
     (tmp_path / "c" / "trajectory").mkdir(parents=True)

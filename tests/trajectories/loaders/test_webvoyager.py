@@ -55,7 +55,6 @@ def test_only_a_screenshot_that_was_seen_is_missing(tmp_path: Path) -> None:
 
 
 def test_what_a_run_that_broke_off_left_is_named(tmp_path: Path) -> None:
-    """A folder of screenshots without messages was passed over."""
     webvoyager(tmp_path / "taskTea--7")
     (webvoyager(tmp_path / "taskTea--8") / "interact_messages.json").unlink()
     (tmp_path / "notes--1").mkdir()

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from tests.hub_server import REPO, Hub, serve
 from tests.samples import examples
 from tests.tables import table
+from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import (
     DataFolder,
@@ -39,7 +40,7 @@ from trajudge.util.files import (
     save_bytes,
     write_bytes,
 )
-from trajudge.util.jsonl import decode, read_lines, repaired
+from trajudge.util.jsonl import decode, encode, read_lines, read_records, repaired
 
 
 def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -313,6 +314,46 @@ def test_a_line_that_is_too_long_is_named_and_passed_over(tmp_path: Path) -> Non
 def test_a_file_that_is_not_there_is_the_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         list(read_lines(tmp_path / "no.jsonl"))
+
+
+class Words(Record):
+    words: str
+
+
+FIXES = {"missing": "name another", "damaged": "write it anew"}
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(st.text(st.characters(codec="utf-8"))))
+@example(["a\u2028b", "a\u2029b", "a\x85b", "a\x0bb\x0cc\x1cd\re"])
+def test_records_are_read_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("records") / "a.jsonl"
+    path.write_bytes(b"".join(encode({"words": text}) + b"\n" for text in texts))
+    read = read_records(path, Words.model_validate_json, **FIXES)
+    assert read == [(n, Words(words=text)) for n, text in enumerate(texts, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b'\n{"words": "a"}\n\n{"words": 7}\n', ", line 4: words is 7 (Input should be a valid"),
+        (b'{"words": "a"}\n{"words": "b"', ", line 2: the line is not JSON (EOF while parsing"),
+        (b'{"words": "\xff"}', ", line 1: the line is not JSON ("),
+        (None, ": cannot be read (No such file or directory): name another"),
+    ],
+)
+def test_a_damaged_record_is_named_with_its_line(
+    content: bytes | None, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError) as error:
+        read_records(path, Words.model_validate_json, **FIXES)
+    assert str(error.value).startswith(f"{path}{sentence}")
+    assert str(error.value).endswith("name another" if content is None else "write it anew")
 
 
 ANY = msgspec.json.Decoder(Any)

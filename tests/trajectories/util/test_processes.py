@@ -6,6 +6,7 @@ import os
 import pickle
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -254,6 +255,13 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     running.kill()
     running.wait()
     wait_until(lambda: not any(map(is_there, pids)))
+
+
+def test_own_addresses_are_those_that_others_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ["127.0.0.1", "169.254.1.1", "0.0.0.0", "192.0.2.7", "192.0.2.7"]
+    monkeypatch.setattr(pinned, "_of_ipv4_interfaces", lambda: found)
+    listed = pinned.own_addresses(socket.AF_INET)
+    assert listed.count("192.0.2.7") == 1 and not {*found[:3]} & {*listed}
 
 
 @pytest.fixture

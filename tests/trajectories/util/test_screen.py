@@ -161,7 +161,6 @@ def test_a_path_stays_whole_and_a_sentence_without_spaces_does_not() -> None:
 
 @pytest.mark.parametrize("unit", ["x", "日", "e\u0301"])
 def test_a_word_that_is_very_long_is_broken_in_its_time(unit: str) -> None:
-    """Every line measured the whole rest of the word: a minute for what others wrote."""
     begun = time.process_time()
     lines = broken(unit * 200_000, 80)
     assert "".join(lines) == unit * 200_000

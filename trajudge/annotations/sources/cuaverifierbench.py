@@ -116,7 +116,7 @@ def _of_verifier(key: TrajectoryKey, row: Mapping[str, Any]) -> Iterator[Publish
     if points is not None:
         # The column has single precision: a score of 0.8 is the threshold.
         score = round(float(points), 6)
-        fields |= {"scores": {"process": score}, "process": score >= PROCESS_THRESHOLD}
+        fields |= {"scores": {"process_score": score}, "process": score >= PROCESS_THRESHOLD}
     yield PublishedVerdict(key=key, judge="universal-verifier", **fields)
 
 

@@ -113,7 +113,7 @@ def _process_score(rubric: Mapping[str, Any]) -> dict[str, float]:
     earned, most = rubric.get("rubric_total_earned_points"), rubric.get("rubric_total_max_points")
     if not isinstance(earned, int | float) or not isinstance(most, int | float) or most <= 0:
         return {}
-    return {"process": earned / most}
+    return {"process_score": earned / most}
 
 
 def _object(value: object) -> Mapping[str, Any]:

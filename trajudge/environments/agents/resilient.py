@@ -17,6 +17,7 @@ from trajudge.environments.agents.protocol import NotPlayed
 from trajudge.environments.agents.script import RESILIENT, Behaviour
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.chromium.action_syntax import write
+from trajudge.environments.chromium.actions import COVERED
 from trajudge.environments.model.axes import generator
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ CLAIMS = 0.35  # how many of the runs that get stuck end with a claim that the t
 RELOADS = 3  # of one page, before it gives up
 WAITS = 3
 WAIT = 2000  # milliseconds
-_COVERED = "intercepts pointer events"
 
 
 class Resilient:
@@ -82,7 +82,7 @@ class Resilient:
             if failed:  # it covered the page too late to be seen before
                 policy.look_back(view)
             return write("click", button.bid), f"close what covers the page ({button.name})"
-        if _COVERED in failed and "reload" in self.ways and self._reloads < RELOADS:
+        if COVERED in failed and "reload" in self.ways and self._reloads < RELOADS:
             self._reloads += 1
             policy.begin_page_again(undone=True)
             return write("goto", view.observation.url or ""), "load the page again"

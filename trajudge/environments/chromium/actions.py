@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 from collections.abc import Sequence
+from datetime import date
 from typing import TYPE_CHECKING
 
 from trajudge.environments.chromium import direct
 from trajudge.environments.chromium.action_syntax import LAST_WORDS, Action, Argument
 from trajudge.environments.chromium.observation import Bids
-from trajudge.environments.chromium.protocol import ProtocolError
+from trajudge.environments.chromium.protocol import ProtocolError, playwright_error
 from trajudge.environments.chromium.tab import ACTION_PATIENCE, Tab, inside
 
 if TYPE_CHECKING:
@@ -31,15 +34,51 @@ _LABELS = """(select) => select.matches("select")
   : null"""
 
 
+_FLOAT = re.compile(r"-?(\d+|\d*\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_KIND = """(element) => element.isContentEditable || element.matches("textarea") ? "text"
+  : element.matches("input") ? element.type : null"""
+_HAS_BOX = "(element) => element.checkVisibility()"
+TYPED = frozenset({"text", "search", "email", "url", "tel", "password", "number", "date"})
+COVERED = "covered by"
+_NOT_KEPT = "net::ERR_CACHE_MISS"
+
+
 class ActionRefused(Exception):
     """The action was not done; the message is one line for the agent."""
+
+
+def check_fill(bid: str, kind: str | None, text: str) -> None:
+    """Raise ActionRefused where a control takes no text, or not this one. ``kind`` is the type of
+    an input, "text" of another control that is typed into, None of what is no such control."""
+    if kind not in TYPED:
+        raise ActionRefused(f"element {bid!r} takes no text")
+    if text and kind == "number" and not _FLOAT.fullmatch(text):
+        raise ActionRefused(f"element {bid!r} takes a number, not {text[:100]!r}")
+    if text and kind == "date" and not _is_date(text):
+        raise ActionRefused(f"element {bid!r} takes a date as 2026-03-02, not {text[:100]!r}")
+
+
+def not_shown(bid: str) -> ActionRefused:
+    """Return the error of an action that needs a place on the page, on an element without one."""
+    return ActionRefused(f"element {bid!r} is not shown on the page")
+
+
+def covered_by(role: str, name: str) -> str:
+    """Return the message of an action on an element that another one covers."""
+    return f"{COVERED} {role} {name!r}" if name else f"{COVERED} {role}"
+
+
+def _is_date(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return date.fromisoformat(text).isoformat() == text
+    return False
 
 
 async def do(tab: Tab, bids: Bids, action: Action) -> None:
     """Do the action. Raises Refused, and what Playwright raises."""
     name, arguments = action
     if name == "goto":
-        await _goto(tab, str(arguments[0]))
+        await tab.goto(checked_address(str(arguments[0]), tab.origin))
     elif name in ("go_back", "go_forward"):
         await _through_history(tab, -1 if name == "go_back" else 1)
     elif name == "scroll":
@@ -61,12 +100,13 @@ def _number(arguments: tuple[Argument, ...]) -> float:
     )
 
 
-async def _goto(tab: Tab, url: str) -> None:
-    """Only the run's own origin, spelt plainly: ``javascript:`` would run before it fails."""
+def checked_address(url: str, origin: str) -> str:
+    """Return the address if it is on the run's own origin, spelt plainly: ``javascript:`` would run
+    before it fails. Raises ActionRefused."""
     plain = url.isprintable() and not any(character.isspace() for character in url)
-    if not plain or "\\" in url or not inside(url, tab.origin):
-        raise ActionRefused(f"{url[:200]!r} is outside of {tab.origin}")
-    await tab.goto(url)
+    if not plain or "\\" in url or not inside(url, origin):
+        raise ActionRefused(f"{url[:200]!r} is outside of {origin}")
+    return url
 
 
 async def _through_history(tab: Tab, by: int) -> None:
@@ -76,7 +116,13 @@ async def _through_history(tab: Tab, by: int) -> None:
     if not 0 <= index < len(entries) or not inside(entries[index]["url"], tab.origin):
         raise ActionRefused(f"there is no page to go {'back' if by < 0 else 'forward'} to")
     go = tab.page.go_back if by < 0 else tab.page.go_forward
-    await go(wait_until="commit", timeout=tab.settings.patience * 1000)
+    try:
+        await go(wait_until="commit", timeout=tab.settings.patience * 1000)
+    except playwright_error() as error:
+        # The reply to a form is in no cache: ask for its address, which leads to its page.
+        if _NOT_KEPT not in str(error):
+            raise
+        await tab.cdp.send("Page.navigate", {"url": entries[index]["url"]})
 
 
 async def _on_bid(tab: Tab, bids: Bids, name: str, bid: str, arguments: Sequence[Argument]) -> None:
@@ -125,6 +171,8 @@ async def _on_element(
 ) -> None:
     if not await element.is_enabled():
         raise ActionRefused(f"element {bid!r} is disabled")
+    if name in ("click", "dblclick", "hover") and not await element.evaluate(_HAS_BOX):
+        raise not_shown(bid)
     if name in ("click", "dblclick"):
         button = arguments[0] if arguments else "left"
         if button not in _BUTTONS:
@@ -136,14 +184,15 @@ async def _on_element(
     elif name == "press":
         await element.press(str(arguments[0]), no_wait_after=True)
     elif name == "fill":
-        await _fill(element, str(arguments[0]))
+        await _fill(element, bid, str(arguments[0]))
     else:
         await _select(element, bid, arguments[0])
 
 
-async def _fill(element: ElementHandle, value: str) -> None:
+async def _fill(element: ElementHandle, bid: str, value: str) -> None:
     if len(value) > MAX_FILL:
         raise ActionRefused(f"a text of {len(value)} characters: at most {MAX_FILL} are filled in")
+    check_fill(bid, await element.evaluate(_KIND), value)
     await element.fill(value)
 
 

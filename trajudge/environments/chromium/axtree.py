@@ -66,7 +66,7 @@ _DIALOGS = frozenset({"dialog", "alertdialog"})
 _GROUPS = frozenset({"group", "radiogroup"})
 
 
-class _Place(NamedTuple):
+class Within(NamedTuple):
     """Where a node stands: how deep in the full and in the pruned text, inside which name of the
     pruned one, in a dialog or not, in the group of which name."""
 
@@ -77,14 +77,45 @@ class _Place(NamedTuple):
     group: str = ""
 
 
-class _Seen(NamedTuple):
-    """A node that the full text shows; ``kept``: the pruned one too."""
+class TreeWriter:
+    """Writes nodes, in document order, as text; both engines write their trees with it."""
 
-    node: AxNode
-    role: str
-    name: str
-    kept: bool
-    place: _Place
+    def __init__(self) -> None:
+        self._full: list[str] = []
+        self._pruned: list[str] = []
+        self._elements: list[Element] = []
+        self._focused: str | None = None
+
+    def add(
+        self, within: Within, role: str, name: str, more: str = "", *, bid: str = "",
+        state: str = "", focused: bool = False,
+    ) -> Within:  # fmt: skip
+        """Add a node and return where its children stand. ``more`` is the rest of its line,
+        ``bid`` its mark, if it carries one, ``state`` its value for ``Element``."""
+        line = f"[{bid}] {role} {name!r}{more}" if bid else f"{role} {name!r}{more}"
+        kept = _kept(role, name, within.around)
+        self._full.append("\t" * within.full + line)
+        if kept:
+            self._pruned.append("\t" * within.pruned + line)
+        if bid:
+            if role in _INTERACTIVE:
+                self._elements.append(
+                    Element(bid, role, name, state, within.in_dialog, within.group)
+                )
+            if focused:
+                self._focused = bid
+        return Within(
+            within.full + 1,
+            within.pruned + kept,
+            name if kept else within.around,
+            within.in_dialog or role in _DIALOGS,
+            name if role in _GROUPS else within.group,
+        )
+
+    def tree(self) -> AccessibilityTree:
+        """Return what was written."""
+        full, pruned = "\n".join(self._full), "\n".join(self._pruned)
+        return AccessibilityTree(full, pruned, self._elements, self._focused)
 
 
 def read(nodes: Sequence[AxNode], marks: Mapping[int, Mark]) -> AccessibilityTree:
@@ -94,54 +125,31 @@ def read(nodes: Sequence[AxNode], marks: Mapping[int, Mark]) -> AccessibilityTre
     Pruned keeps what can be acted on and what has words: no nameless container (its children
     move up), no text that repeats the name of the element around it.
     """
-    full, pruned, elements = [], [], []
-    focused = None
-    for node, role, name, kept, place in _walk(nodes):
-        mark = marks.get(node.backend_dom_node_id)
-        line = _line(node, role, name, mark)
-        full.append("\t" * place.full + line)
-        if kept:
-            pruned.append("\t" * place.pruned + line)
-        if mark is None:
-            continue
-        if role in _INTERACTIVE:
-            element = Element(mark.bid, role, name, _state(node), place.in_dialog, place.group)
-            elements.append(element)
-        if role != "RootWebArea" and _property(node, "focused"):
-            focused = mark.bid
-    return AccessibilityTree("\n".join(full), "\n".join(pruned), elements, focused)
-
-
-def _walk(nodes: Sequence[AxNode]) -> Iterator[_Seen]:
-    """Yield the nodes that the full text shows; one that is not shown lends its place to its
-    children."""
     by_id = {node.node_id: node for node in nodes}
-    pending = [(node, _Place()) for node in nodes[:1]]
+    pending = [(node, Within()) for node in nodes[:1]]
+    writer = TreeWriter()
     while pending:
-        node, place = pending.pop()
+        node, within = pending.pop()
         # A malformed tree must not hang the recorder: every node is walked once.
         if by_id.pop(node.node_id, None) is None:
             continue
         role, name = _text(node.role), _text(node.name).strip()
-        if _shown(node, role, name):
-            kept = _kept(role, name, place.around)
-            yield _Seen(node, role, name, kept, place)
-            if node.child_ids:
-                place = _below(place, role, name, kept)
+        if _shown(node, role, name):  # a node that is not shown lends its place to its children
+            mark = marks.get(node.backend_dom_node_id)
+            focused = role != "RootWebArea" and bool(_property(node, "focused"))
+            within = writer.add(
+                within,
+                role,
+                name,
+                _rest(node, mark),
+                bid=mark.bid if mark else "",
+                state=_state(node),
+                focused=focused,
+            )
         for child in reversed(node.child_ids):
             if (below := by_id.get(child)) is not None:
-                pending.append((below, place))
-
-
-def _below(place: _Place, role: str, name: str, kept: bool) -> _Place:
-    """Return the place of a node's children."""
-    return _Place(
-        place.full + 1,
-        place.pruned + kept,
-        name if kept else place.around,
-        place.in_dialog or role in _DIALOGS,
-        name if role in _GROUPS else place.group,
-    )
+                pending.append((below, within))
+    return writer.tree()
 
 
 def _shown(node: AxNode, role: str, name: str) -> bool:
@@ -172,12 +180,12 @@ def _property(node: AxNode, wanted: str) -> Any:
     return None
 
 
-def _line(node: AxNode, role: str, name: str, mark: Mark | None) -> str:
-    line = f"{role} {name!r}"
+def _rest(node: AxNode, mark: Mark | None) -> str:
+    """Return what follows the name in the line of a node."""
+    line = ""
     if node.value is not None and node.value.value not in (None, ""):
-        line += f" value={node.value.value!r}"
+        line = f" value={node.value.value!r}"
     if mark is not None:
-        line = f"[{mark.bid}] {line}"
         if mark.clickable:
             line += ", clickable"
         if mark.visible:

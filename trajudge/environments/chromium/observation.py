@@ -29,6 +29,8 @@ from trajudge.environments.chromium.wire import (
 
 Box = tuple[float, float, float, float]  # left, top, width, height
 MarkMode = Literal["native", "browsergym"]
+Visible = Literal["window", "rendered"]
+"""What the tree calls visible: what is in the window, or what has a box at all, wherever."""
 
 FLAT_COLOURS = 24
 OTHER_COLOURS = 8
@@ -37,6 +39,7 @@ NEXT_FRAME = 0.1  # seconds
 _NO_FRAME = "Unable to capture screenshot"
 _ELEMENT = 1
 _NOWHERE = (-1.0, -1.0, 0.0, 0.0)
+_EVERYWHERE = (-1e9, -1e9, 2e9, 2e9)
 _CONTROLS = frozenset({"BUTTON", "INPUT", "SELECT", "TEXTAREA", "SUMMARY", "LABEL"})
 
 # ARIA texts reach the tree, so BrowserGym writes the bid before them and takes it away again.
@@ -98,7 +101,7 @@ class Bids:
 
 
 async def snapshot(
-    cdp: ProtocolSession, bids: Bids, mark: MarkMode, *, pictures: bool
+    cdp: ProtocolSession, bids: Bids, mark: MarkMode, visible: Visible, *, pictures: bool
 ) -> PageSnapshot:
     """See the page. The questions go out together, the picture's first: it is drawn and compressed
     while the tree is gathered.
@@ -119,6 +122,8 @@ async def snapshot(
     document, strings = drawn.result.documents[0], drawn.result.strings
     view = metrics["cssLayoutViewport"]
     window = (view["pageX"], view["pageY"], view["clientWidth"], view["clientHeight"])
+    if visible == "rendered":
+        window = _EVERYWHERE
     marks = dict(_marks(document, strings, window, bids, written))
     url, title = _string(strings, document.url), _string(strings, document.title)
     return PageSnapshot(url, title, tree.result.nodes, marks, png)

@@ -89,6 +89,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-lcd-text",
+    "--disable-smooth-scrolling",
     "--font-render-hinting=none",
     "--force-color-profile=srgb",
     "--hide-scrollbars",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import re
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -12,13 +13,14 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from trajudge.environments.chromium.action_syntax import BadAction, parse
-from trajudge.environments.chromium.actions import ActionRefused, do
+from trajudge.environments.chromium.actions import ActionRefused, covered_by, do
 from trajudge.environments.chromium.axtree import Element, read
 from trajudge.environments.chromium.browser import Browser
 from trajudge.environments.chromium.observation import (
     Bids,
     MarkMode,
     PageSnapshot,
+    Visible,
     snapshot,
 )
 from trajudge.environments.chromium.parity import browsergym_text
@@ -32,7 +34,8 @@ NOW = "2026-03-02T10:00:00Z"
 VIEWPORT = (1024, 768)
 MAX_LOOKS = 3
 PATIENCE = 8.0  # seconds until a page counts as broken
-_COVERED = re.compile(r"<[^>]*>[^\n]*intercepts pointer events")
+_COVERED = re.compile(r"<(?P<tag>[\w-]+)(?P<more>[^>]*)>[^\n]*intercepts pointer events")
+_ATTRIBUTE = re.compile(r"\b(role|aria-label)=\"([^\"]*)\"")
 _CALL = re.compile(r"^\w+\.\w+: (?:Error: )?")  # which of Playwright's functions complains
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -54,11 +57,14 @@ class AgentObservation(NamedTuple):
 class Session:
     """One run's page, in ``tab``. Made by ``open_session``."""
 
-    def __init__(self, browser: Browser, tab: Tab, mark: MarkMode, pictures: bool) -> None:
+    def __init__(
+        self, browser: Browser, tab: Tab, mark: MarkMode, visible: Visible, *, pictures: bool
+    ) -> None:
         self._browser = browser
         self.tab = tab
         self._bids = Bids()
         self._mark: MarkMode = mark
+        self._visible: Visible = visible
         self._pictures = pictures
         self._url = ""
         self._patience = 2 * tab.settings.patience + ACTION_PATIENCE
@@ -156,7 +162,9 @@ class Session:
     async def _snapshot(self) -> PageSnapshot:
         tab = self.tab
         self._bids.start((tab.page, tab.documents))
-        return await snapshot(tab.cdp, self._bids, self._mark, pictures=self._pictures)
+        return await snapshot(
+            tab.cdp, self._bids, self._mark, self._visible, pictures=self._pictures
+        )
 
     def act(self, text: str) -> str | None:
         """Do an action and wait until the page that it leads to is there.
@@ -223,7 +231,9 @@ def _said(trouble: Exception) -> str:
         return "the page does not answer"
     message = _COLOURS.sub("", str(getattr(trouble, "message", trouble)))
     if covered := _COVERED.search(message):
-        return covered.group()[:300]
+        attributes = dict(_ATTRIBUTE.findall(covered["more"]))
+        role = attributes.get("role", f"<{covered['tag']}>")
+        return covered_by(role, html.unescape(attributes.get("aria-label", "")))[:300]
     return _CALL.sub("", message).splitlines()[0][:300] if message else type(trouble).__name__
 
 
@@ -238,6 +248,7 @@ def open_session(
     *,
     viewport: tuple[int, int] = VIEWPORT,
     mark: MarkMode = "native",
+    visible: Visible = "window",
     pictures: bool = True,
     now: str = NOW,
     patience: float = PATIENCE,
@@ -252,7 +263,7 @@ def open_session(
         raise UserError(f"{url!r} is no http address: give one like http://run.localhost/")
     tab = browser.take_tab(TabSettings(viewport, now, patience))
     try:
-        session = Session(browser, tab, mark, pictures)
+        session = Session(browser, tab, mark, visible, pictures=pictures)
         session.begin(url, f"{parts.scheme}://{parts.netloc}")
         yield session
     finally:

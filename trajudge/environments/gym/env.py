@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.gym.pages import ChromiumPages, OfflinePages, Pages
+from trajudge.environments.gym.pages import ChromiumPages, Pages, TextPages
 from trajudge.environments.gym.spaces import ActionText, UnicodeText
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.recording.episode import VIEWPORT, Episode, Viewport
@@ -42,8 +42,8 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
     holds the labels (None: open to argument), the applications' own crude ``official_reward`` and
     the ``trajectory``, which a judge can be shown.
 
-    ``cases`` is a file, or cases. Without ``browser`` the pages are what their model says: the same
-    tasks and operations as text alone, many times as fast; ``pictures`` then are none.
+    ``cases`` is a file, or cases. Without ``browser`` the text engine reads the same
+    pages (``environments.text``): the same trees, many times as fast; ``pictures`` then are none.
     ``agent`` names the policy in the keys of trajectories. Raises UserError, and MissingExtra
     without a browser.
     """
@@ -75,9 +75,7 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
         self._size = (viewport[1], viewport[0], 3)
         self.action_space = ActionText()
         self.observation_space = self._space()
-        self._pages: Pages = (
-            ChromiumPages(viewport, pictures=pictures) if browser else OfflinePages()
-        )
+        self._pages: Pages = ChromiumPages(viewport, pictures=pictures) if browser else TextPages()
         self._open = ExitStack()
         self._episode: Episode | None = None
         # Also where the program ends without close(): its threads no longer run afterwards.

@@ -1,4 +1,4 @@
-"""What opens a run and its page: Chromium, or the pages as their model says."""
+"""What opens a run and its page: Chromium, or the text engine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Protocol
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.chromium import open_session
 from trajudge.environments.recording.episode import OpenPage, Viewport
-from trajudge.environments.recording.offline import OfflineSession
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.serving.run import ServedRun, open_run
+from trajudge.environments.text import TextSession
 
 OpenRun = tuple[OpenPage, ServedRun]
 
@@ -39,7 +39,11 @@ class ChromiumPages:
         run = server.open(job.config, name, job.goal)
         try:
             with open_session(
-                browser, run.start_url, viewport=self._viewport, pictures=self._pictures
+                browser,
+                run.start_url,
+                viewport=self._viewport,
+                visible="rendered",
+                pictures=self._pictures,
             ) as session:
                 yield session, run
         finally:
@@ -49,8 +53,8 @@ class ChromiumPages:
         self._recorder.close()
 
 
-class OfflinePages:
-    """Pages without a browser (``recording.offline``)."""
+class TextPages:
+    """Pages without a browser (``environments.text``)."""
 
     def __init__(self) -> None:
         self._secret = token_bytes(32)
@@ -59,7 +63,7 @@ class OfflinePages:
     def open(self, job: Job, name: str) -> Iterator[OpenRun]:
         run = open_run(job.config, self._secret, name, job.goal)
         try:
-            yield OfflineSession(run), run
+            yield TextSession(run), run
         finally:
             run.state.close()
 

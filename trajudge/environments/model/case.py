@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import orjson
-from pydantic import ValidationError
 
 from trajudge.environments.model.config import Config
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_utf8, save_bytes
-from trajudge.util.validation import first_error
+from trajudge.util.files import save_bytes
+from trajudge.util.jsonl import read_records
 
 Vector = tuple[int, int, int, int, int, int, int]
 
@@ -49,14 +48,8 @@ def write_cases(path: Path, cases: Iterable[Case]) -> None:
 def read_cases(path: Path) -> list[Case]:
     """Return the cases of a file. Raises UserError that names the file and the line, for a case
     that comes twice too, or says that it holds none."""
-    try:
-        lines = read_utf8(path).splitlines()
-    except OSError as error:
-        raise UserError(
-            f"{path}: cannot be read ({error.strerror or error}): name a file of  trajudge env "
-            "generate"
-        ) from error
-    numbered = [(n, _case(path, n, line)) for n, line in enumerate(lines, 1) if line.strip()]
+    write = "write the file with  trajudge env generate"
+    numbered = read_records(path, Case.model_validate_json, missing=write, damaged=write)
     if not numbered:
         raise UserError(f"{path} holds no case: write cases with  trajudge env generate")
     first: dict[str, int] = {}
@@ -67,13 +60,3 @@ def read_cases(path: Path) -> list[Case]:
                 "of the lines"
             )
     return [case for _, case in numbered]
-
-
-def _case(path: Path, number: int, line: bytes) -> Case:
-    try:
-        return Case.model_validate_json(line)
-    except ValidationError as error:
-        raise UserError(
-            f"{path}, line {number}: not a case: {first_error(error, 'the line')}; write the file "
-            "with trajudge env generate"
-        ) from None

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_utf8
-from trajudge.util.validation import first_error
+from trajudge.util.jsonl import read_records
 
 FACTS = "facts.jsonl"
 RESTORE = "restore the file from a copy, or record again"
@@ -60,30 +59,15 @@ class _Shape(BaseModel):
 def read_facts(folder: Path) -> dict[TrajectoryKey, Facts]:
     """Read the facts of a recording's runs. Raises UserError that names the file and the line."""
     file = folder / FACTS
-    try:
-        lines = read_utf8(file).splitlines()
-    except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror or error}): name a folder that env record or "
-            "data perturb wrote"
-        ) from error
+    missing = "name a folder that env record or data perturb wrote"
     facts: dict[TrajectoryKey, Facts] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        key, one = _read(line, f"{file}, line {number}")
+    for number, (key, one) in read_records(file, _parsed, missing=missing, damaged=RESTORE):
         if key in facts:
             raise UserError(f"{file}, line {number}: the facts of {key} come twice: keep one line")
         facts[key] = one
     return facts
 
 
-def _read(line: bytes, place: str) -> tuple[TrajectoryKey, Facts]:
-    try:
-        facts = orjson.loads(line)
-        return _Shape.model_validate(facts).key, facts
-    except orjson.JSONDecodeError as error:
-        raise UserError(f"{place}: is no JSON ({error}): {RESTORE}") from None
-    except ValidationError as error:
-        wrong = first_error(error, "the line")
-        raise UserError(f"{place}: damaged facts: {wrong}: {RESTORE}") from None
+def _parsed(line: bytes) -> tuple[TrajectoryKey, Facts]:
+    facts = orjson.loads(line)
+    return _Shape.model_validate(facts).key, facts

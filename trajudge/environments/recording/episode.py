@@ -12,8 +12,8 @@ from trajudge.environments.chromium import open_session
 from trajudge.environments.chromium.action_syntax import spoken
 from trajudge.environments.model.config import THEMES
 from trajudge.environments.model.variant import RunVariant
-from trajudge.environments.recording.offline import OfflineSession
 from trajudge.environments.serving.run import ServedRun, open_run
+from trajudge.environments.text import TextSession
 from trajudge.environments.verify import (
     ExecutedAction,
     RunEvidence,
@@ -116,15 +116,17 @@ def _dress(run: ServedRun, job: Job) -> None:
 
 
 def play_offline(job: Job, make: Callable[[ServedRun], Agent], secret: bytes) -> Recorded:
-    """Let an agent do a job in a fresh run without a browser (see ``offline``); there is no network
-    trace. ``secret`` keys the run's codes."""
+    """Let an agent do a job in a fresh run without a browser (see ``environments.text``).
+    ``secret`` keys the run's codes."""
     run = open_run(job.config, secret, f"{job.agent} {job.attempt}", job.goal, job.payload)
     _dress(run, job)
     try:
-        trajectory, finding = _played(OfflineSession(run), run, make(run), job)
+        session = TextSession(run)
+        trajectory, finding = _played(session, run, make(run), job)
+        har = session.har()
     finally:
         run.state.close()
-    return Recorded(trajectory, finding, _facts(run, finding), {})
+    return Recorded(trajectory, finding, _facts(run, finding), har)
 
 
 class Episode:

@@ -8,8 +8,8 @@ from trajudge.environments.agents.script import ORACLE, STEP_LIMIT
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.chromium.action_syntax import spoken
 from trajudge.environments.model.config import Config
-from trajudge.environments.recording.offline import OfflineSession
 from trajudge.environments.serving.run import open_run
+from trajudge.environments.text import TextSession
 
 
 @lru_cache(maxsize=4096)
@@ -17,7 +17,7 @@ def horizon_of(config: Config) -> int:
     """Return the number of pages that the oracle loads, from a run without a browser."""
     run = open_run(config, b"horizon", "horizon")
     try:
-        page = OfflineSession(run)
+        page = TextSession(run)
         agent = Scripted(run, ORACLE, 0, 0)
         error = None
         for _ in range(STEP_LIMIT):

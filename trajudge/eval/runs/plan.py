@@ -39,6 +39,7 @@ from trajudge.judges.adapters.local import shown_model
 from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
+from trajudge.judges.fidelity import published_texts
 from trajudge.judges.judging import REPAIR
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import (
@@ -196,14 +197,6 @@ def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     return replace(single_model(config.model, calls), others=others)
 
 
-# Not installed from an index: the package named webeval there is a stranger's and empty.
-NO_FARA_PROMPTS = (
-    "--prompts fara: the Universal Verifier's own prompts are in the repository microsoft/fara "
-    "(folder webeval), of which there is no published package, and this version does not read "
-    "them: leave --prompts out, and universal-verifier asks with ours"
-)
-
-
 def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, Any]:
     """Return the options for ``judges.registry.make_judge``; ``model`` None: the judge needs none.
 
@@ -289,13 +282,16 @@ def _composed_options(
 
 def _given(config: JudgeConfig) -> dict[str, Any]:
     """Return what the command line names."""
-    if config.prompts == "fara":
-        raise UserError(NO_FARA_PROMPTS)
     given: dict[str, Any] = dict(config.options)
     for name in ("representation", "prompts"):
         if getattr(config, name) is not None:
             given[name] = getattr(config, name)
     takes = find_judge(config.judge).options_class.model_fields
+    if config.prompts and "prompts" not in takes and not find_judge(config.judge).composed:
+        raise UserError(
+            f"--prompts {config.prompts}: judge {config.judge} has no prompts of a source: leave "
+            "the option out"
+        )
     if config.prompt is not None:
         if "prompt" not in takes:
             raise UserError(
@@ -531,6 +527,8 @@ def _plan(request: RunRequest, config: JudgeConfig, chosen: ChosenData) -> RunPl
         judge=ready.id,
         card=card.model_dump(mode="json") if card else {},
         prompt_hash=ready.prompt_hash,
+        text_hash=getattr(ready.judge, "text_hash", None) or None,
+        published_texts=published_texts(config.judge),
         options=ready.options,
         samples=run.samples,
         seed=calls.seed,

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from trajudge.annotations import LabelsBy
 from trajudge.eval.settings import (
@@ -96,12 +96,25 @@ class JudgeConfig(Settings):
         ),
     ] = None
     prompts: Annotated[
-        Literal["trajudge", "agentrewardbench", "browser-use", "fara"] | None,
+        str | None,
         Option(
-            "our prompts (default), or the source's own, read from the installed package: "
-            "agent-reward-bench (for simplified), browser-use; fara's cannot be read yet"
+            "trajudge (default), or the source's own, read from an installed package "
+            "(agentrewardbench, browser-use) or a checkout (online-mind2web:PATH, "
+            "webvoyager:PATH, insta:PATH)",
+            "SOURCE[:PATH]",
         ),
     ] = None
+
+    @field_validator("prompts")
+    @classmethod
+    def _known_source(cls, prompts: str | None) -> str | None:
+        if prompts is not None:
+            from trajudge.prompts.published import (  # noqa: PLC0415 - where it is named
+                check_source,
+            )
+
+            check_source(prompts)
+        return prompts
 
 
 # What the judges of a request have in common.
@@ -316,6 +329,14 @@ mistake in the call or its files, 130 interrupted (everything kept: the same com
             name="judge",
         ),
     ] = ("simplified",)
+    reproduce: Annotated[
+        str | None,
+        Option(
+            "a row of a paper: its judge, model, prompts, parameters, split and protocol in one "
+            "(agentrewardbench:NAME, an unknown NAME lists them)",
+            "PAPER:ROW",
+        ),
+    ] = None
     judge: Annotated[JudgeConfig, _OF_ALL] = JudgeConfig()
     data: DataConfig = DataConfig()
     calls: CallConfig = CallConfig()
@@ -335,6 +356,19 @@ mistake in the call or its files, 130 interrupted (everything kept: the same com
         """Write JSON lines to standard error before anything is refused, where it is asked for."""
         if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):
             log_as_json()
+
+    @model_validator(mode="after")
+    def _reproduce(self) -> Self:
+        """Put in the settings of the row that is to be reproduced."""
+        if self.reproduce is None:
+            return self
+        from trajudge.eval.runs.reproduce import (  # noqa: PLC0415 - where it is named
+            find_row,
+            with_row,
+        )
+
+        reproduced: Self = with_row(self, find_row(self.reproduce), f"--reproduce {self.reproduce}")
+        return reproduced
 
     @model_validator(mode="after")
     def _check(self) -> Self:

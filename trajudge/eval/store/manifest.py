@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 from pydantic import Field, JsonValue
@@ -93,8 +93,10 @@ def _entry(call: SentCall) -> Entry:
 
 class RunManifest(Record):
     """``judge`` is the judge's id, ``card`` what it is (paper, deviations, scale),
-    ``prompt_hash`` over its templates. ``parameters`` are those of every call. ``data`` and
-    ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
+    ``prompt_hash`` over its templates, and ``text_hash`` over the texts of its source where it asks
+    with those; ``published_texts`` are the known hashes of these texts, whatever it asks with.
+    ``parameters`` are those of every call. ``data`` and ``annotations`` are specifications,
+    ``revision`` the data's where it is versioned. ``sent`` is
     what the calls turned out to be (``eval.store.manifest``): endpoint, SDK, effective parameters.
     ``training_keys`` are hashes of the run's trajectories that the judge was trained on.
     ``windows`` are those that prompts were cut to, by model; ``prices`` theirs, each with
@@ -110,6 +112,8 @@ class RunManifest(Record):
     judge: str
     card: dict[str, JsonValue] = Field(default_factory=dict)
     prompt_hash: str | None = None
+    text_hash: str | None = None
+    published_texts: dict[str, str] = Field(default_factory=dict)
     model: str | None = None
     endpoint: str | None = None
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
@@ -138,7 +142,7 @@ class RunManifest(Record):
 _FREE = frozenset(
     {
         *("protocol", "version", "card", "revision", "sent", "windows", "prices"),
-        *("judge_versions", "started_in"),
+        *("judge_versions", "started_in", "published_texts"),
     }
 )
 
@@ -147,6 +151,7 @@ _OF_THE_DATA = frozenset(
     {
         *("data", "revision", "annotations", "selection", "training_keys", "loader_digest"),
         *("version", "protocol", "seed", "sent", "windows", "prices", "started_in"),
+        "published_texts",
     }
 )
 
@@ -169,6 +174,30 @@ def code_version() -> str:
 def recorded_versions(manifest: Mapping[str, Any]) -> dict[str, int]:
     """Return the versions of the judges of a recorded run, by name; a user's judge has none."""
     return dict(manifest.get("judge_versions") or {})
+
+
+class RecordedPrompts(NamedTuple):
+    """The hashes (12 hexadecimal digits) of the ``prompts`` that a recorded run asked with and of
+    the texts that its judge's source ``published``, "" where they are not known; ``is_published``:
+    it asked with those. ``judge`` is the name on its card."""
+
+    judge: str
+    prompts: str
+    published: str
+    is_published: bool
+
+
+def recorded_prompts(manifest: Mapping[str, Any]) -> RecordedPrompts:
+    """Return what a run's manifest says of its prompts."""
+    asked, known = manifest.get("text_hash"), manifest.get("published_texts")
+    texts = [str(text) for text in known.values()] if isinstance(known, dict) else []
+    card = manifest.get("card")
+    return RecordedPrompts(
+        judge=str(card.get("name", "")) if isinstance(card, dict) else "",
+        prompts=str(manifest.get("prompt_hash") or "")[:12],
+        published=" ".join(text[:12] for text in ([str(asked)] if asked else texts)),
+        is_published=bool(asked),
+    )
 
 
 def configuration_of(manifest: Mapping[str, Any]) -> str:

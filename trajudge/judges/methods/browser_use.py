@@ -113,7 +113,7 @@ class RunTexts(NamedTuple):
 class _OwnPrompt:
     """``prompts/browser-use``, with the methods of a ``PublishedJudge``."""
 
-    mark = CUT
+    mark, text_hash = CUT, ""
 
     def __init__(self) -> None:
         self._prompt = load_prompt("browser-use")
@@ -147,7 +147,7 @@ class BrowserUse:
         if options.prompts == "browser-use":
             self._prompt = load_published_judge(options.untrusted)
         self._truths = read_ground_truths(options.ground_truth) if options.ground_truth else {}
-        self.prompt_hash = self._prompt.hash
+        self.prompt_hash, self.text_hash = self._prompt.hash, self._prompt.text_hash
         if options.ground_truth:
             both = f"{self._prompt.hash}\0{json.dumps(self._truths, sort_keys=True)}"
             self.prompt_hash = sha256(both.encode()).hexdigest()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from trajudge.judges.answers import NUMBER, STRING, AnswerOptions, answer_schema
+from trajudge.judges.answers import NUMBER, STRING, SourcedAnswerOptions, answer_schema
 from trajudge.judges.model import Message, Model, Text, Verdict
 from trajudge.judges.prompting import (
     TruncatedPrompt,
@@ -18,12 +18,14 @@ from trajudge.judges.prompting import (
 )
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import number_in, parse_json, parse_reply
+from trajudge.prompts.published import CHANGES
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.thoughts import without_thoughts
-from trajudge.trajectories.truncate import TruncationLevel, cut_middle
+from trajudge.trajectories.tokens import fits
+from trajudge.trajectories.truncate import TruncationLevel, cut_middle, largest
 
 _SCORES = ("success", "efficiency", "self_correction")
 SCHEMA = answer_schema("scores", {"analysis": STRING, **dict.fromkeys(_SCORES, NUMBER)})
@@ -32,9 +34,11 @@ _FENCE = re.compile(r"```\w*\s*\Z")
 _ASSUMED = "The criteria of success for this task are met, as the last page shows. " * 24
 
 
-class InstaOptions(AnswerOptions):
+class InstaOptions(SourcedAnswerOptions):
     """The last ``observations`` pages are shown, each up to ``page_tokens`` from its beginning, and
     the last ``actions``; success is a score of ``threshold`` or more."""
+
+    sources: ClassVar[tuple[str, ...]] = ("insta",)
 
     observations: int = Field(default=5, ge=1, le=50)
     actions: int = Field(default=5, ge=1, le=50)
@@ -44,8 +48,10 @@ class InstaOptions(AnswerOptions):
 
     @property
     def needs(self) -> Needs:
-        """A short run has fewer pages than ``observations``."""
-        return Needs(trees=last(self.observations), answer=True, requires=("tree",))
+        """A short run has fewer pages than ``observations``. The published prompts leave out a page
+        without an action, which may be the last one, and show no answer."""
+        pages = self.observations + self.is_published
+        return Needs(trees=last(pages), answer=not self.is_published, requires=("tree",))
 
 
 class InstaStep(NamedTuple):
@@ -66,37 +72,84 @@ class InstaStep(NamedTuple):
         )
 
 
+class _OwnForm:
+    """``prompts/insta``."""
+
+    def __init__(self, options: InstaOptions) -> None:
+        self._prompt = load_prompt("insta")
+        self.hash, self.text_hash = self._prompt.hash, ""
+        self.system = self._prompt.render("system", answer=options.form)
+        self.steps, self.shortened = last_steps, InstaStep.cut
+
+    def user(self, goal: str, steps: Sequence[InstaStep], answer: str | None) -> str:
+        """Render the user's text."""
+        return self._prompt.render("user", goal=goal, steps=steps, answer=answer)
+
+
+class _SourceForm:
+    """InSTA's own words, with the methods of an ``_OwnForm``: a page and the action on it come one
+    after the other, and a cut page has no mark."""
+
+    def __init__(self, options: InstaOptions) -> None:
+        self.texts = options.texts("insta")
+        self.hash, self.text_hash = self.texts.hash, self.texts.text_hash
+        self.system = self.texts.fill("system")
+        self.steps = acting_steps
+
+    @staticmethod
+    def shortened(step: InstaStep, page_tokens: int, text_tokens: int) -> InstaStep:
+        """Return the step with the beginning of its page."""
+        cut = step.cut(page_tokens, text_tokens)
+        return cut._replace(page=step.page and beginning(step.page, page_tokens))
+
+    def user(self, goal: str, steps: Sequence[InstaStep], answer: str | None) -> str:
+        written = []
+        for step in steps:
+            is_last = step is steps[-1]
+            if step.page is not None:
+                heading = "Last" if is_last else "Previous"
+                written.append(self._heading("page", heading, step.page))
+            if step.action is not None:
+                heading = "Next" if is_last else "Previous"
+                said = "\n\n".join(filter(None, (step.reasoning, step.action)))
+                written.append(self._heading("action", heading, said))
+        summary = "\n\n".join(written)
+        return self.texts.fill("user", instruction=self.texts.shown(goal), summary=summary)
+
+    def _heading(self, name: str, heading: str, text: str) -> str:
+        return self.texts.fill(name, **{"0": heading, "1": self.texts.shown(text)})
+
+
 @register_judge(
     "insta",
     InstaOptions,
     summary="the last pages as text; a confidence from 0 to 1 (InSTA)",
-    id_options=("observations", "threshold"),
+    id_options=("observations", "threshold", "prompts", "untrusted"),
     representations=("axtree",),
+    answer_option="prompts=trajudge",
 )
 class Insta:
     """One call."""
 
     def __init__(self, options: InstaOptions) -> None:
+        """Load the prompts. Raises UserError if the published ones cannot be read."""
         self._options = options
-        self._prompt = load_prompt("insta")
-        self._system = self._prompt.render("system", answer=options.form)
-        self.prompt_hash = self._prompt.hash
+        self._form = _SourceForm(options) if options.is_published else _OwnForm(options)
+        self.prompt_hash, self.text_hash = self._form.hash, self._form.text_hash
 
     async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, CallFailed and ParseFailure."""
-        options = self._options
-        steps = last_steps(trajectory, options.observations, options.actions)
+        options, form = self._options, self._form
+        steps = form.steps(trajectory, options.observations, options.actions)
         pages = sum(step.page is not None for step in steps)
-        whole = [step.cut(options.page_tokens, options.max_prompt_tokens) for step in steps]
+        whole = [
+            form.shortened(step, options.page_tokens, options.max_prompt_tokens) for step in steps
+        ]
 
         def messages(shown: Sequence[InstaStep], text_tokens: int) -> list[Message]:
-            text = self._prompt.render(
-                "user",
-                goal=cut_middle(trajectory.goal, text_tokens),
-                steps=shown,
-                answer=trajectory.answer and cut_middle(trajectory.answer, text_tokens),
-            )
-            return conversation(self._system, [Text(text=text)])
+            answer = trajectory.answer and cut_middle(trajectory.answer, text_tokens)
+            text = form.user(cut_middle(trajectory.goal, text_tokens), shown, answer)
+            return conversation(form.system, [Text(text=text)])
 
         def make(budget: int) -> TruncatedPrompt | None:
             """Cut nothing but pages where that does; else texts to a share of a third, and the
@@ -105,17 +158,22 @@ class Insta:
             if prompt_tokens(prompt) <= budget:
                 return TruncatedPrompt(TruncationLevel.FULL.label, prompt)
             texts = max(_SMALLEST_TEXT, budget // (3 * (2 * options.actions + 2)))
-            bare = [step.cut(_SMALLEST_PAGE, texts) for step in steps]
+            bare = [form.shortened(step, _SMALLEST_PAGE, texts) for step in steps]
             room = budget - prompt_tokens(messages(bare, texts))
             if room < 0:
                 return None
             share = min(options.page_tokens, _SMALLEST_PAGE + room // pages)
-            cut = [step.cut(share, texts) for step in steps]
+            cut = [form.shortened(step, share, texts) for step in steps]
             return TruncatedPrompt(TruncationLevel.CUT.label, messages(cut, texts))
 
-        limit, form = options.max_prompt_tokens, options.answer_format(SCHEMA)
-        reply = await ask_with_truncation(ask, make, limit=limit, assume=_ASSUMED, **form)
-        return parse_reply(reply, self._verdict)
+        limit, how = options.max_prompt_tokens, options.answer_format(SCHEMA)
+        reply = await ask_with_truncation(ask, make, limit=limit, assume=_ASSUMED, **how)
+        verdict = parse_reply(reply, self._verdict)
+        if isinstance(form, _OwnForm):
+            return verdict
+        written = [trajectory.goal, *(text for step in steps for text in step[1:])]
+        scores = {**verdict.scores, CHANGES: float(form.texts.changes(written))}
+        return verdict.model_copy(update={"scores": scores})
 
     def _verdict(self, text: str) -> Verdict:
         scores, reasoning = parse_scores(text)
@@ -135,6 +193,26 @@ def parse_scores(text: str) -> tuple[list[float], str]:
     before = _FENCE.sub("", without_thoughts(text).rpartition("{")[0])
     analysis = str(fields.get("analysis", before)).strip()
     return [number_in(fields, name, 0, 1) for name in _SCORES], analysis
+
+
+def beginning(text: str, tokens: int) -> str:
+    """Return as much of the beginning of a text as takes at most so many tokens."""
+    return text[: largest(len(text), lambda end: fits(text[:end], tokens))]
+
+
+def acting_steps(trajectory: Trajectory, observations: int, actions: int) -> list[InstaStep]:
+    """List the steps that hold the last ``observations`` pages or the last ``actions``, of those
+    with an action alone, as the source pairs them. Raises MissingObservation if no page is left."""
+    acted = [(n, step) for n, step in enumerate(trajectory.steps, 1) if step.action is not None]
+    shown = []
+    for after, (number, step) in reversed([*enumerate(reversed(acted))]):
+        if after < max(observations, actions):
+            page = step.observation.axtree_pruned or step.observation.axtree
+            said = (step.reasoning, step.action) if after < actions else (None, None)
+            shown.append(InstaStep(number, page if after < observations else None, *said))
+    if not any(step.page for step in shown):
+        raise MissingObservation(f"{trajectory.key}: no step with an action has a tree")
+    return shown
 
 
 def last_steps(trajectory: Trajectory, observations: int, actions: int) -> list[InstaStep]:

@@ -132,7 +132,10 @@ def parse_findings(text: str, criteria: Sequence[Criterion], steps: int) -> Verd
     return Verdict(
         success=parsed.outcome and not failed,
         side_effect=parsed.side_effect,
-        scores={"process": sum(scores.values()) / len(scores), "outcome": float(parsed.outcome)},
+        scores={
+            "process_score": sum(scores.values()) / len(scores),
+            "outcome": float(parsed.outcome),
+        },
         reasoning=reasoning.strip(),
         fallback=fallback,
     )

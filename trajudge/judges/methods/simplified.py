@@ -4,14 +4,14 @@ built-in prompt or the published one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from trajudge.judges.answers import BOOLEAN, STRING, answer_schema
+from trajudge.judges.answers import BOOLEAN, STRING, AgentRewardBenchOptions, answer_schema
 from trajudge.judges.model import Message, Model, Part, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     EMPTY_VIEW,
@@ -25,6 +25,8 @@ from trajudge.judges.prompting import (
     picture_tokens,
     prompt_tokens,
     rendered_steps,
+    source_views,
+    step_texts,
     template_variables,
 )
 from trajudge.judges.registry import register_judge
@@ -37,9 +39,9 @@ from trajudge.judges.replies import (
     whole_number_in,
 )
 from trajudge.prompts.own import OwnPrompt, check_own_prompt
-from trajudge.prompts.published import CHANGES, Untrusted, load_published
+from trajudge.prompts.published import CHANGES, Untrusted, load_texts
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.model import ImageRef, Record, Trajectory, checked
+from trajudge.trajectories.model import ImageRef, Trajectory, checked
 from trajudge.trajectories.needs import Needs, Shown, page_needs
 from trajudge.trajectories.represent import Representation, StepLine
 from trajudge.trajectories.tokens import count_tokens
@@ -60,6 +62,8 @@ class BuiltinPrompt:
     of the steps and the wording of the instructions may be others (``prompts/simplified-forms``),
     for what a verdict owes to either.
     """
+
+    text_hash = ""
 
     def __init__(
         self,
@@ -185,58 +189,53 @@ class PaperPrompt:
         untrusted: Untrusted = "neutralised",
     ) -> None:
         """Load the prompts. Raises UserError if the package that holds them is not installed."""
-        self._prompt = load_published(untrusted)
-        self.prompt_hash = self._prompt.hash
-        self._system = self._prompt.system(success)
+        self.texts = load_texts(NAME, "agentrewardbench", untrusted)
+        self.prompt_hash, self.text_hash = self.texts.hash, self.texts.text_hash
+        self._system = self.texts.fill(f"system_{success}")
         self.tokens = prompt_tokens(self.messages(EMPTY_VIEW, ()))
         if representation.shows_screenshot:
-            self.tokens += count_tokens(self._prompt.screenshot_text)
+            self.tokens += count_tokens(self.texts.fill("screenshot"))
 
     def messages(
         self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
     ) -> list[Message]:
         """Build the messages, as ``BuiltinPrompt`` does."""
-        steps = [
-            self._prompt.step(step.number, step.url, step.action, step.reasoning)
-            for step in view.steps
+        texts = self.texts
+        parts: list[Part] = [
+            Text(text=texts.write("goal", goal=view.goal)),
+            Text(text=texts.fill("steps", steps=texts.steps(view))),
         ]
-        if view.elided:
-            steps.insert(view.head, f"\n[... {view.elided} steps left out ...]\n")
-        texts = self._prompt.before_picture(view.goal, "".join(steps), view.axtree)
-        parts: list[Part] = [Text(text=text) for text in texts]
+        if view.axtree is not None:
+            parts.append(Text(text=texts.write("axtree", axtree=view.axtree)))
         if pictures:
-            parts += [Text(text=self._prompt.screenshot_text), *pictures]
-        return conversation(self._system, [*parts, Text(text=self._prompt.final)])
+            parts += [Text(text=texts.fill("screenshot")), *pictures]
+        return conversation(self._system, [*parts, Text(text=texts.fill("final"))])
 
     def changes(self, view: TruncatedView) -> int:
         """Count the places of the view that are not sent as they were recorded."""
-        steps = (text for step in view.steps for text in (step.url, step.action, step.reasoning))
-        return self._prompt.changes([view.goal, *steps, view.axtree])
+        return self.texts.changes([view.goal, *step_texts(view), view.axtree])
 
 
-class SimplifiedOptions(Record):
+class SimplifiedOptions(AgentRewardBenchOptions):
     """``success`` is asked first or last; ``answer`` comes in tags, or through the provider's
     structured output (``auto``: where the model takes it, which ``structured`` says, tags
     elsewhere and with a prompt of the user's own); ``frames`` screenshots at most are shown, evenly
-    spaced; ``prompts`` are our own or the published ones; ``max_prompt_tokens`` is what the model's
-    window leaves for the prompt, pictures included. Three are there to measure what a verdict owes
+    spaced; ``max_prompt_tokens`` is what the model's window leaves for the prompt, pictures
+    included. Three are there to measure what a verdict owes
     to them: the rendering of the ``steps``, the place of the ``elision`` of a run that is too long,
     and the ``wording`` of the instructions (``swapped``: the words of each verdict in the other
-    order). ``untrusted``: whether the published prompts send what pages and agents wrote
-    neutralised or as recorded. ``prompt`` is the user's own, in place of the built-in one."""
+    order). ``prompt`` is the user's own, in place of the built-in one."""
 
     representation: Representation = Representation.AXTREE
     success: Literal["first", "last"] = "first"
     answer: Literal["auto", "tags", "schema"] = "auto"
     structured: bool = False
     frames: int = Field(default=1, ge=1, le=50)
-    prompts: Literal["trajudge", "agentrewardbench"] = "trajudge"
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
     steps: StepForm = "tags"
     elision: Elision = "middle"
     wording: Wording = "usual"
-    untrusted: Untrusted = "neutralised"
     prompt: OwnPrompt | None = None
 
     @property
@@ -244,13 +243,13 @@ class SimplifiedOptions(Record):
         """How the answer is asked for."""
         if self.answer != "auto":
             return self.answer
-        ours = self.prompts == "trajudge" and self.wording == "usual" and self.prompt is None
+        ours = not self.is_published and self.wording == "usual" and self.prompt is None
         return "schema" if self.structured and ours else "tags"
 
     @property
     def needs(self) -> Needs:
         """The published prompts show neither the answer nor the goal's pictures."""
-        needed, ours = page_needs(self.representation), self.prompts == "trajudge"
+        needed, ours = page_needs(self.representation), not self.is_published
         changed: dict[str, Any] = {"answer": ours}
         if self.representation.shows_screenshot:
             changed["goal_images"] = ours
@@ -269,14 +268,12 @@ class SimplifiedOptions(Record):
 
     @model_validator(mode="after")
     def _published_form(self) -> SimplifiedOptions:
-        if self.prompts == "agentrewardbench" and (self.answer == "schema" or self.frames > 1):
+        if self.is_published and (self.answer == "schema" or self.frames > 1):
             raise ValueError("the published prompts ask for tags and show one frame")
         other_form = self.steps != "tags" or self.wording != "usual"
-        if self.prompts == "agentrewardbench" and other_form:
+        if self.is_published and other_form:
             raise ValueError("the published prompts have one rendering of steps, and one wording")
-        if self.prompts == "trajudge" and self.untrusted != "neutralised":
-            raise ValueError("only the published prompts send text as recorded")
-        if self.prompt and (other_form or self.prompts != "trajudge"):
+        if self.prompt and (other_form or self.is_published):
             raise ValueError("a prompt of your own goes with our rendering and wording")
         if self.wording != "usual" and (self.answer == "schema" or self.frames > 1):
             raise ValueError("another wording asks for tags and shows one frame")
@@ -297,6 +294,7 @@ class SimplifiedOptions(Record):
         "elision",
         "wording",
         "untrusted",
+        "ladder",
         "prompt",
     ),
     representations=("axtree", "screenshot", "both", "none"),
@@ -310,7 +308,7 @@ class Simplified:
         installed."""
         self.options = options
         self._form: BuiltinPrompt | PaperPrompt
-        if options.prompts == "agentrewardbench":
+        if options.is_published:
             self._form = PaperPrompt(options.representation, options.success, options.untrusted)
         else:
             if options.prompt:
@@ -324,7 +322,7 @@ class Simplified:
                 wording=options.wording,
                 own=options.prompt,
             )
-        self.prompt_hash = self._form.prompt_hash
+        self.prompt_hash, self.text_hash = self._form.prompt_hash, self._form.text_hash
 
     async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
@@ -340,7 +338,10 @@ class Simplified:
         numbers = [frame.number for frame in frames]
         around = form.tokens + sum(picture_tokens(image, options.images) for image in pictures)
         limit = options.max_prompt_tokens
-        shorter = views(trajectory, options.representation, limit - around, elision=options.elision)
+        shorter: Iterator[TruncatedView] = source_views(trajectory, options.representation)
+        if options.ladder == "trajudge":
+            room = limit - around
+            shorter = views(trajectory, options.representation, room, elision=options.elision)
         parse: Callable[[str], Verdict] = parse_tags
         parameters: dict[str, Any] = {}
         if options.form == "schema":

@@ -215,7 +215,7 @@ def blind_scores(
 
     ``trace_of`` gives the trace of a run of that task that did nothing, ``start_trace_of`` of one
     that opened the start page; each is asked for once a task. An agent is asked only for the tasks
-    given; ``progress`` is told after each task.
+    given; ``progress`` is called after each task.
     """
     traces: dict[bool, list[Any]] = {}
     made = []

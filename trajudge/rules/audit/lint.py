@@ -84,7 +84,7 @@ Severities = Mapping[str, Severity]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One weakness. ``field`` is its place in the task, such as ``eval.program_html[0].locator``.
+    """One weakness. ``field`` is its path in the task, such as ``eval.program_html[0].locator``.
 
     ``value`` is what stands there; ``problem`` and ``mend`` are one sentence each.
     """
@@ -318,18 +318,18 @@ def references(task: Task) -> Iterator[Reference]:
     for entry, check in page_checks(task):
         contents = check.required_contents
         for name in contents.given[:2]:
-            place = f"{entry}.required_contents.{name}"
-            yield from _listed(task, place, "page", name, getattr(contents, name))
+            field = f"{entry}.required_contents.{name}"
+            yield from _listed(task, field, "page", name, getattr(contents, name))
 
 
 def page_checks(task: Task) -> Iterator[tuple[str, PageCheck]]:
     """Yield the page checks with their fields, those under ``or`` too."""
     for index, check in enumerate(task.eval.program_html):
-        place = f"eval.program_html[{index}]"
-        yield place, check
+        field = f"eval.program_html[{index}]"
+        yield field, check
         others = () if check.alternatives is UNSET else check.alternatives
         for position, other in enumerate(others):
-            yield f"{place}.or[{position}]", other
+            yield f"{field}.or[{position}]", other
 
 
 def _listed(task: Task, field: str, where: Where, how: str, texts: object) -> Iterator[Reference]:
@@ -341,8 +341,8 @@ def _listed(task: Task, field: str, where: Where, how: str, texts: object) -> It
 
 
 class Weakness(NamedTuple):
-    """Where a task has a weakness, what stands there, and what is said of it; "" as its category
-    says."""
+    """Where a task has a weakness, what stands there, the problem and the fix; "" for those of the
+    category."""
 
     field: str
     value: object
@@ -361,24 +361,24 @@ class Category(NamedTuple):
 
 def _page_content(task: Task) -> Iterator[Weakness]:
     """Page checks with a blank locator: the text counts wherever on the page it stands."""
-    for place, check in page_checks(task):
+    for field, check in page_checks(task):
         if not check.locator.strip():
-            yield Weakness(f"{place}.locator", check.locator)
+            yield Weakness(f"{field}.locator", check.locator)
 
 
 def _page_substring(task: Task) -> Iterator[Weakness]:
     """Page checks by ``must_include``, whatever the locator."""
-    for place, check in page_checks(task):
+    for field, check in page_checks(task):
         texts = check.required_contents.must_include
         if texts is not UNSET:
-            yield Weakness(f"{place}.required_contents.must_include", list(texts))
+            yield Weakness(f"{field}.required_contents.must_include", list(texts))
 
 
 def _locator_substring(task: Task) -> Iterator[Weakness]:
     """Page checks by ``must_include`` on an element's ``outerText``."""
-    for place, check in page_checks(task):
+    for field, check in page_checks(task):
         if check.required_contents.must_include is not UNSET and "outerText" in check.locator:
-            yield Weakness(f"{place}.locator", check.locator)
+            yield Weakness(f"{field}.locator", check.locator)
 
 
 def _response_substring(task: Task) -> Iterator[Weakness]:
@@ -400,13 +400,13 @@ def _llm_evaluation(task: Task) -> Iterator[Weakness]:
     holders: list[tuple[str, ReferenceAnswers | RequiredContents | None]] = [
         ("eval.reference_answers", task.eval.reference_answers)
     ]
-    for place, check in page_checks(task):
+    for field, check in page_checks(task):
         if check.required_contents.given[:1] == ("fuzzy_match",):
-            holders.append((f"{place}.required_contents", check.required_contents))
-    for place, holder in holders:
+            holders.append((f"{field}.required_contents", check.required_contents))
+    for field, holder in holders:
         if holder is not None and holder.fuzzy_match is not UNSET:
             value = holder.fuzzy_match
-            yield Weakness(f"{place}.fuzzy_match", value if isinstance(value, str) else list(value))
+            yield Weakness(f"{field}.fuzzy_match", value if isinstance(value, str) else list(value))
 
 
 def _pictures(task: Task) -> Iterator[Weakness]:
@@ -463,9 +463,9 @@ UNIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _dead_marker(task: Task) -> Iterator[Weakness]:
-    """Alternatives that the harness reads as text, because of their place or their form."""
-    places = "must_include" if task.harness.alternatives else "page must_include"
-    mend = f'Alternatives work in reference_url and {places} only, as " |OR| ".'
+    """Alternatives that the harness reads as text, because of their field or their form."""
+    fields = "must_include" if task.harness.alternatives else "page must_include"
+    mend = f'Alternatives work in reference_url and {fields} only, as " |OR| ".'
     for reference in references(task):
         if any(_MARKER.search(option) for option in reference.options):
             yield Weakness(reference.field, reference.text, mend=mend)
@@ -491,12 +491,12 @@ def _dead_field(task: Task) -> Iterator[Weakness]:
             problem = f"It is never read, because eval_types does not name {name}."
             given = value if isinstance(value, str) else "..."
             yield Weakness(field, given, problem, f"Add {name} or remove it.")
-    for place, check in page_checks(task):
+    for field, check in page_checks(task):
         first_given, *others = check.required_contents.given or ("",)
         for name in others:
             texts = getattr(check.required_contents, name)
             yield Weakness(
-                f"{place}.required_contents.{name}",
+                f"{field}.required_contents.{name}",
                 list(texts) if isinstance(texts, tuple) else texts,
                 f"It is never read, because {first_given} stands beside it.",
                 "Make two entries of them.",
@@ -772,20 +772,20 @@ def _real_findings(task: RealTask) -> Iterator[Finding]:
         fix = "Ask for evidence of a search."
         yield Finding(task.task_id, "impossible", "possible", False, problem, fix)
     for index, check in enumerate(task.evals):
-        place = f"evals[{index}]"
+        entry = f"evals[{index}]"
         if check.type not in _OF_TYPES:
             problem = f"No harness of REAL reads the type {check.type!r}."
             fix = f"Use one of {', '.join(_OF_TYPES)}."
-            yield Finding(task.task_id, "unreadable", f"{place}.type", check.type, problem, fix)
+            yield Finding(task.task_id, "unreadable", f"{entry}.type", check.type, problem, fix)
             continue
         category, field, problem = _OF_TYPES[check.type]
         value = getattr(check, field)
-        yield Finding(task.task_id, category, f"{place}.{field}", value, problem, _FIXES[category])
+        yield Finding(task.task_id, category, f"{entry}.{field}", value, problem, _FIXES[category])
         if check.type == "jmespath" and "[0]" in (check.query or ""):
             problem = "The position in a list decides, and another order is as right."
             fix = "Filter the list by the value that is looked for."
             yield Finding(
-                task.task_id, "list_position", f"{place}.query", check.query, problem, fix
+                task.task_id, "list_position", f"{entry}.query", check.query, problem, fix
             )
 
 

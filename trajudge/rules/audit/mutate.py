@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -15,11 +14,11 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from trajudge.rules.audit.blind import TASK_TYPES
-from trajudge.rules.files import brief, show, write_csv, write_json
+from trajudge.rules.files import brief, write_csv, write_json
 from trajudge.rules.verdict import Evaluator, Outcome, shown
 from trajudge.rules.verified.answers import STATUSES
 from trajudge.rules.webarena.tasks import Trace
-from trajudge.util.tables import Table, first_screen, folded, screen_width
+from trajudge.util.tables import Table, first_screen
 from trajudge.util.terminal import one_line
 
 Expected = Literal["pass", "fail"]
@@ -468,6 +467,14 @@ EQUIVALENT: Mapping[str, Mutator] = {
 
 OTHER_HOST = "elsewhere.invalid"
 
+PAGE_HEADERS = {
+    "accept": "text/html,application/xhtml+xml",
+    "sec-fetch-dest": "document",
+    "sec-fetch-mode": "navigate",
+    "sec-fetch-user": "?1",
+}
+"""Of the load of a page that a user asked for."""
+
 _ASSET = {
     "request": {"method": "GET", "url": f"http://{OTHER_HOST}/logo.png", "headers": []},
     "response": {"status": 200, "headers": []},
@@ -556,9 +563,7 @@ def _stale(case: MutationCase) -> Iterator[Variant]:
 
 def _page_load(url: str) -> Entry:
     """Return the load of a page, whoever sent the request that it comes after."""
-    headers = {"accept": "text/html,application/xhtml+xml", "sec-fetch-dest": "document"}
-    headers |= {"sec-fetch-mode": "navigate", "sec-fetch-user": "?1"}
-    pairs = [{"name": name, "value": value} for name, value in headers.items()]
+    pairs = [{"name": name, "value": value} for name, value in PAGE_HEADERS.items()]
     request = {"method": "GET", "url": url, "headers": pairs}
     return {"request": request, "response": {"status": 200, "headers": []}}
 
@@ -609,7 +614,6 @@ TRACE_NEAR_MISSES: Mapping[str, Mutator] = {
 }
 
 TRACE_EQUIVALENT: Mapping[str, Mutator] = {"asset_first": _asset_first, "asset_last": _asset_last}
-_COLUMNS = ("change", "must", "wrong", "decided", "unknown", "rate", "95 %")
 _SCREEN = ("change", "must", "wrong", "decided", "unknown", "rate [95 %]")
 _SHOWN, _SCREEN_SHOWN = 200, 55
 _FIRST = 5
@@ -622,54 +626,40 @@ def write_report(out: Path, dialect: str, mode: str, report: MutationReport) -> 
     write_csv(out / "mutation.csv", ("case", "change", "must", "answer"), rows)
 
 
-def print_report(
-    title: str, report: MutationReport, limit: int, *, out: Path | None, full: bool
-) -> None:
-    """Print one screen, or with ``full`` everything and at most ``limit`` misjudgments; ``out`` is
-    where the report is written then."""
-    where = "--out DIR writes every misjudgment"
-    if out is not None:
-        where = f"all misjudgments: {one_line(str(out / 'mutation.json'))} and mutation.csv"
-    if full:
-        _print_all(title, report, limit)
-        sys.stdout.write(f"{where}\n")
-    else:
-        rest = f"All changes: --full; {where}"
-        sys.stdout.write(report_screen(title, report, limit, rest=rest))
-
-
 def report_screen(
-    title: str, report: MutationReport, limit: int, *, rest: str, width: int | None = None
+    title: str,
+    report: MutationReport,
+    limit: int,
+    *,
+    out: Path | None,
+    full: bool = False,
+    width: int | None = None,
 ) -> str:
     """Lay out the report in at most 40 lines: false accepts and rejects, the rates by mutator with
-    the worst first, and at most ``limit`` and five misjudgments.
-
-    ``rest`` says where everything else stands.
+    the worst first, and at most ``limit`` and five misjudgments; all lines and ``limit`` with
+    ``full``. ``out`` is where the report is written.
     """
     by_rate = sorted(report.mutators, key=lambda one: (-(one.share or 0), one.mutator))
     rows = [
         (one.mutator, one.expected, *map(str, _counts(one)), _rate_cell(one)) for one in by_rate
     ]
-    first = report.mistakes[: max(0, min(limit, _FIRST))]
-    lines = [_misjudgment(one, _SCREEN_SHOWN) for one in first]
+    first = report.mistakes[: max(0, limit if full else min(limit, _FIRST))]
+    lines = [_misjudgment(one, _SHOWN if full else _SCREEN_SHOWN) for one in first]
     more = len(report.mistakes) - len(lines)
     if more > 0:
         lines.append(f"and {more:,} more misjudgments")
     accepts, rejects = _finding(report)
+    rest = "--out DIR writes every misjudgment"
+    if out is not None:
+        rest = f"all misjudgments: {one_line(str(out / 'mutation.json'))} and mutation.csv"
     return first_screen(
-        [f"{title}: {accepts}", rejects], [Table("", _SCREEN, rows)], lines, rest=rest, width=width
+        [f"{title}: {accepts}", rejects],
+        [Table("", _SCREEN, rows)],
+        lines,
+        rest=rest if full else f"All changes: --full; {rest}",
+        width=width,
+        full=full,
     )
-
-
-def _print_all(title: str, report: MutationReport, limit: int) -> None:
-    sys.stdout.writelines(f"{line}\n" for line in _finding(report))
-    rows = sorted(report.mutators, key=lambda rate: (rate.expected, -rate.wrong, rate.mutator))
-    show(title, _COLUMNS, [_row(rate) for rate in rows])
-    for one in report.mistakes[: max(0, limit)]:
-        line = _misjudgment(one, _SHOWN)
-        sys.stdout.write("\n".join(folded(line, screen_width(), most=2)) + "\n")
-    if len(report.mistakes) > limit:
-        sys.stdout.write(f"{len(report.mistakes):,} misjudgments in all\n")
 
 
 def _finding(report: MutationReport) -> Sequence[str]:
@@ -687,10 +677,6 @@ def _misjudgment(one: Misjudgment, most: int) -> str:
     return f"task {one.case}: {verb} {one.mutator}: {one_line(brief(one.answer, most))}"
 
 
-def _row(rate: Rate) -> tuple[object, ...]:
-    return (rate.mutator, rate.expected, *_counts(rate), _share(rate), _limits(rate))
-
-
 def _counts(rate: Rate) -> tuple[int, int, int]:
     return (rate.wrong, rate.trials, rate.undecided)
 
@@ -701,11 +687,3 @@ def _rate_cell(rate: Rate) -> str:
         return "–"
     limits = "" if rate.low is None else f" [{100 * rate.low:.1f}, {100 * (rate.high or 0):.1f}]"
     return f"{100 * rate.share:.1f}{limits}"
-
-
-def _share(rate: Rate) -> str:
-    return "" if rate.share is None else f"{rate.share:.1%}"
-
-
-def _limits(rate: Rate) -> str:
-    return "" if rate.low is None else f"{rate.low:.1%} to {rate.high:.1%}"

@@ -180,7 +180,7 @@ def open_tasks(path: Path, named: str | None = None, mode: str | None = None) ->
     rules = suite(dialect(named) if named else detected(path))
     tasks = rules.load(path)
     flawed = [task for task in tasks if task.flaw]
-    said = (
+    unreadable = (
         [
             f"{len(flawed)} of {len(tasks)} tasks cannot be read and are unknown, such as task "
             f"{flawed[0].task_id}: {flawed[0].flaw}"
@@ -188,7 +188,7 @@ def open_tasks(path: Path, named: str | None = None, mode: str | None = None) ->
         if flawed
         else []
     )
-    notes = all_folded(f"note: {path.name}: {note}" for note in [*said, *rules.notes(tasks)])
+    notes = all_folded(f"note: {path.name}: {note}" for note in [*unreadable, *rules.notes(tasks)])
     sys.stderr.writelines(f"{line}\n" for line in notes)
     return TaskSet(path, rules, rules.mode(mode), tasks)
 
@@ -264,12 +264,12 @@ def _answer(task: Task) -> str | None:
     if references.exact_match is not UNSET:
         return references.exact_match
     harness = task.harness
-    said = [options_of(text, harness)[0] for text in references.must_include or ()]
-    said += list(references.one_of or ())[:1]
-    said += [_number(texts) for texts in [references.required_values] if texts]
+    parts = [options_of(text, harness)[0] for text in references.must_include or ()]
+    parts += list(references.one_of or ())[:1]
+    parts += [_number(texts) for texts in [references.required_values] if texts]
     fuzzy = references.fuzzy_match or ()
-    said += [fuzzy] if isinstance(fuzzy, str) else fuzzy
-    return UNACHIEVABLE if fuzzy == UNACHIEVABLE else ", ".join(said)
+    parts += [fuzzy] if isinstance(fuzzy, str) else fuzzy
+    return UNACHIEVABLE if fuzzy == UNACHIEVABLE else ", ".join(parts)
 
 
 def _trace(task: Task, sites: Mapping[str, str]) -> Trace:
@@ -282,8 +282,8 @@ def _trace(task: Task, sites: Mapping[str, str]) -> Trace:
         if check.locator.strip().startswith("func:"):
             results[check.locator.strip().removeprefix("func:")] = text
             continue
-        place = contents.setdefault(_address(check, last, results), {})
-        place.setdefault(check.locator if check.locator.strip() else "", []).append(text)
+        by_locator = contents.setdefault(_address(check, last, results), {})
+        by_locator.setdefault(check.locator if check.locator.strip() else "", []).append(text)
     pages = tuple(
         StoredPage(
             url=url,

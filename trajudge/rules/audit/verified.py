@@ -21,6 +21,7 @@ from trajudge.rules.audit.lint import Finding, Severities, Severity, readable
 from trajudge.rules.audit.mutate import (
     EQUIVALENT,
     NEAR_MISSES,
+    PAGE_HEADERS,
     TRACE_EQUIVALENT,
     TRACE_NEAR_MISSES,
     MutationCase,
@@ -51,10 +52,10 @@ from trajudge.rules.verified.network import (
     find,
     ignored,
     is_final_page,
+    json_path,
     trace_of_list,
     usual_kind,
 )
-from trajudge.rules.verified.network import jsonpath_compiled as compiled
 from trajudge.rules.verified.runs import found_runs, read_answer, read_trace, run_files
 from trajudge.rules.verified.state import State, run_states
 from trajudge.rules.verified.tasks import (
@@ -87,7 +88,7 @@ def example(pattern: str, filler: str = "") -> str | None:
     """Return a text that the whole pattern matches; None if none of a few attempts does.
 
     ``filler`` stands where the pattern allows any text. Look-aheads are met by writing what they
-    ask for in their place.
+    ask for instead of them.
     """
     try:
         parsed = parser.parse(pattern)
@@ -248,22 +249,22 @@ def expected_document(
             made[matching_text(pattern)] = value
         elif key.startswith("$"):
             # A path that may lead to several places has one item of the list at each.
-            several = compiled(key).several and isinstance(value, list)
+            several = json_path(key).several and isinstance(value, list)
             for item in value if several else [value]:
-                _place(made, list(compiled(key).steps), item)
+                _put(made, list(json_path(key).steps), item)
         else:
             made[HOLE.sub("1", key)] = value
     return made
 
 
-def _place(made: Any, steps: list[Any], value: Any) -> None:
+def _put(made: Any, steps: list[Any], value: Any) -> None:
     """Write a value where the steps lead, making objects and lists on the way."""
     step, rest = steps[0], steps[1:]
     if isinstance(step, PathFilter) or step == EVERY:
         tests = (step, *step.also) if isinstance(step, PathFilter) else ()
         row: dict[str, Any] = {}
         for test in tests:
-            _place(row, list(compiled(f"${test.place}").steps), test.value)
+            _put(row, list(json_path(f"${test.path}").steps), test.value)
         made.append(row)
         step = len(made) - 1
     if isinstance(step, int):
@@ -273,18 +274,11 @@ def _place(made: Any, steps: list[Any], value: Any) -> None:
         return
     lists = isinstance(rest[0], int | PathFilter) or rest[0] == EVERY
     there = made[step] if isinstance(step, int) else made.setdefault(step, [] if lists else {})
-    _place(there, rest, value)
+    _put(there, rest, value)
 
 
 Entry = dict[str, Any]
 _BODILESS = frozenset({"GET", "HEAD"})
-
-_PAGE = {
-    "accept": "text/html,application/xhtml+xml",
-    "sec-fetch-dest": "document",
-    "sec-fetch-mode": "navigate",
-    "sec-fetch-user": "?1",
-}
 
 _SCRIPT = {
     "accept": "application/json, text/javascript, */*; q=0.01",
@@ -378,7 +372,7 @@ def _entries(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> tuple[Entry, .
     """Return a visit to every site of the task, then what the checks ask for, the last page
     last."""
     made = [
-        _entry(hosts[placeholder(site)][0] + "/", "GET", 200, dict(_PAGE)) for site in task.sites
+        _entry(hosts[placeholder(site)][0] + "/", "GET", 200, PAGE_HEADERS) for site in task.sites
     ]
     wanted = [check for check in task.network_checks if not check.should_not_exist]
     wanted.sort(key=lambda check: check.expected.http_method == "GET")
@@ -407,7 +401,7 @@ def _event(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
             "browsers send none with a body"
         )
     kind = usual_kind(expected.http_method, expected.urls[0])
-    headers = dict(_SCRIPT if kind is RequestKind.SCRIPT else _PAGE)
+    headers = dict(_SCRIPT if kind is RequestKind.SCRIPT else PAGE_HEADERS)
     for name, value in (expected.headers or {}).items():
         first = value if isinstance(value, str) else value[0]
         headers[name.lower()] = rendered(matching_text(first, "session=1"), hosts)
@@ -491,10 +485,8 @@ def forbidden_entry(check: NetworkCheck, hosts: Hosts) -> Entry | None:
     url = check.expected.urls[0]
     if not check.should_not_exist or is_pattern(url):
         return None
-    for name, bases in hosts.items():
-        url = url.replace(name, bases[0])
     return {
-        "request": {"method": check.expected.http_method, "url": url},
+        "request": {"method": check.expected.http_method, "url": rendered(url, hosts)},
         "response": {"status": check.expected.response_status},
     }
 
@@ -529,15 +521,15 @@ def _changed_data(data: Any, *, keys: bool) -> Iterator[tuple[str, Any]]:
     if data:
         yield "with an item too few", data[1:]
     for index, item in enumerate(data):
-        for place, changed in _changed_item(item, keys=keys):
-            yield f"[{index}]{place}", [*data[:index], changed, *data[index + 1 :]]
+        for path, changed in _changed_item(item, keys=keys):
+            yield f"[{index}]{path}", [*data[:index], changed, *data[index + 1 :]]
 
 
 def _changed_item(item: Any, *, keys: bool) -> Iterator[tuple[str, Any]]:
     if isinstance(item, dict):
         for key, value in item.items():
-            for place, changed in _changed_item(value, keys=keys):
-                yield f".{key}{place}", {**item, key: changed}
+            for path, changed in _changed_item(value, keys=keys):
+                yield f".{key}{path}", {**item, key: changed}
         if keys:
             yield " with a key too many", {**item, _WRONG: 1}
     elif isinstance(item, list):
@@ -671,9 +663,9 @@ def _other_of(value: Any) -> Any:
 
 def _replace_at(fields: dict[str, Any], key: str, expected: Any) -> bool:
     parent, _, last = key.rpartition(".")
-    for place in find(parent, fields) if parent else []:
-        if isinstance(place, dict) and (last in place or expected is None):
-            place[last] = _WRONG if expected is None else _other_of(place[last])
+    for holder in find(parent, fields) if parent else []:
+        if isinstance(holder, dict) and (last in holder or expected is None):
+            holder[last] = _WRONG if expected is None else _other_of(holder[last])
             return True
     return False
 
@@ -783,13 +775,13 @@ def _recorded(
         if task.backend_checks:
             states[task_id] = run_states(files.state, {})
         entries = None if trace is None else _plain_entries(trace, sent=sent)
-        yield _case(task, _cases_answered(read_answer(files.answer)), entries, hosts)
+        yield _case(task, _as_object(read_answer(files.answer)), entries, hosts)
 
 
-def _cases_answered(said: object) -> object:
+def _as_object(answer: object) -> object:
     """Return a response as an object, so that its parts can be changed; anything else as it is."""
-    response = read_response(said)
-    return msgspec.to_builtins(response) if isinstance(response, Response) else said
+    response = read_response(answer)
+    return msgspec.to_builtins(response) if isinstance(response, Response) else answer
 
 
 def _plain_entries(trace: Trace, *, sent: bool) -> list[Entry]:
@@ -799,7 +791,7 @@ def _plain_entries(trace: Trace, *, sent: bool) -> list[Entry]:
 
 
 def _plain(event: Event) -> Entry:
-    """Return an entry as JSON, with the body that a Playwright trace keeps beside it."""
+    """Return an entry as JSON, with the body that a Playwright trace keeps apart."""
     entry: Entry = msgspec.json.decode(msgspec.json.encode(event.entry))
     del entry["startedDateTime"]
     if event.resources:
@@ -855,7 +847,7 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _OF_REPOSITORY = re.compile(r"__GITLAB__/([\w.-]+/[\w.-]+)/(?:-/|notes|toggle_star)")
 
 
-class _Said(NamedTuple):
+class _Problem(NamedTuple):
     """A category of findings, what is wrong, and the fix."""
 
     category: str
@@ -866,42 +858,42 @@ class _Said(NamedTuple):
         return Finding(task.task_id, self.category, field, value, self.problem, self.mend)
 
 
-_UNANSWERED = _Said(
+_UNANSWERED = _Problem(
     "unanswered",
     "no server answers with this status: it stands for a request that failed",
     "say how a run comes to send it, and what of it counts",
 )
-_UNFILLED = _Said(
+_UNFILLED = _Problem(
     "unfilled",
     "a place of the template was left unfilled: any value counts here, and the released package "
     "takes it for the text itself",
     "write the value, or a pattern",
 )
-_BEHIND = _Said(
+_BEHIND = _Problem(
     "one_sided",
     "the look-ahead stands behind .* and is always met at the text's end",
     "put it at the start of the pattern",
 )
-_ANY_HOST = _Said(
+_ANY_HOST = _Problem(
     "host_unbound",
     "the address may be on any host",
     "begin the pattern with the site's placeholder",
 )
-_NO_EVIDENCE = _Said(
+_NO_EVIDENCE = _Problem(
     "no_evidence",
     "only the answer is checked: a run that never visited the site can pass",
     "add a NetworkEventEvaluator; with --require-activity the run must at least have opened a page "
     "of the site",
 )
-_OPEN_ENDED = _Said(
+_OPEN_ENDED = _Problem(
     "open_ended", "the address may go on with anything", "end the pattern where the address ends"
 )
-_IDLE = _Said(
+_IDLE = _Problem(
     "idle",
     "opening the start page is enough",
     "ask for a request that only the task itself brings about",
 )
-_ANYTHING = _Said("vacuous", "the field may hold anything", "write the value that must be there")
+_ANYTHING = _Problem("vacuous", "the field may hold anything", "write the value that must be there")
 _SURVIVING = {"host": _ANY_HOST, "path": _OPEN_ENDED, "left": _IDLE, "method": _IDLE}
 """What it shows that the evaluator does not notice a change, by the third word of the change."""
 
@@ -925,7 +917,7 @@ def _addresses(task: Task, check: NetworkCheck, field: str) -> Iterator[Finding]
     for url in check.expected.urls:
         if name := _VALUE_NAME.search(url):
             problem = f"{name[0]} is the name of a value: no page of the site has this address"
-            yield _Said("unwritten", problem, "write the value").of(task, field, url)
+            yield _Problem("unwritten", problem, "write the value").of(task, field, url)
         if check.should_not_exist or placeholders(url) or not is_pattern(url):
             continue
         # Otherwise the changed host of the synthetic run shows it.
@@ -944,7 +936,7 @@ def _other_target(task: Task) -> Iterator[Finding]:
     mend = "write the address of what the intent names"
     for value in wanted:
         problem = f"the intent is about {value}, and the checks are about {', '.join(checked)}"
-        yield _Said("other_target", problem, mend).of(task, "instantiation_dict", value)
+        yield _Problem("other_target", problem, mend).of(task, "instantiation_dict", value)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -1007,7 +999,7 @@ def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
     why = "one that has all that is asked for fails" if synthesis.run else "none can be built"
     problem = f"{whose} passes, for {why}: {synthesis.reason[:500]}"
     mend = "make the checks agree with what one run can do"
-    return _Said(category, problem, mend).of(task, "eval", None)
+    return _Problem(category, problem, mend).of(task, "eval", None)
 
 
 def _unseen_by_release(task: Task) -> str:
@@ -1031,7 +1023,7 @@ def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
             continue
         words = mutant.change.split(" ")
         shown = _SURVIVING.get(words[2] if len(words) > 2 else "", _ANYTHING)
-        value = _linter_specified(task, mutant.change)
+        value = _specified_value(task, mutant.change)
         if shown is _ANYTHING and is_pattern(value) and refused(value) is not None:
             continue
         key = (shown, words[-1] if shown is _ANYTHING else "")
@@ -1040,7 +1032,7 @@ def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
             yield shown.of(task, mutant.change, value)
 
 
-def _linter_specified(task: Task, change: str) -> Any:
+def _specified_value(task: Task, change: str) -> Any:
     """Return the specification's value that a change was about, where it is easy to find."""
     key = change.rsplit(" ", maxsplit=1)[-1]
     for check in task.network_checks:
@@ -1080,9 +1072,5 @@ def start_trace(task: Task) -> Trace:
     return trace_of_list(pages, "start page")
 
 
-def _page_load(url: str) -> dict[str, Any]:
-    headers = [{"name": "accept", "value": "text/html,application/xhtml+xml"}]
-    return {
-        "request": {"method": "GET", "url": url, "headers": headers},
-        "response": {"status": 200},
-    }
+def _page_load(url: str) -> Entry:
+    return _entry(url, "GET", 200, {"accept": PAGE_HEADERS["accept"]})

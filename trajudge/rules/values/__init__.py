@@ -17,7 +17,7 @@ from trajudge.rules.limits import (
     Undecided,
 )
 from trajudge.rules.values.compare import KINDS, equal, normalise
-from trajudge.rules.values.model import Match, Mode, Normal
+from trajudge.rules.values.model import Match, Mode
 
 __all__ = [
     "KINDS",
@@ -26,7 +26,6 @@ __all__ = [
     "InvalidValue",
     "Match",
     "Mode",
-    "Normal",
     "TooLarge",
     "TooSlow",
     "Undecided",

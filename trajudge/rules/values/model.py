@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from trajudge.rules.limits import InvalidValue, TooLarge
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-Normal: TypeAlias = "JsonValue"
-"""A value's normal form: text for most kinds, an object for addresses, a list for lists and
-for the alternatives of a specification, None for nothing. Normalising it again changes nothing."""
 
 
 class Mode(StrEnum):
@@ -33,8 +30,8 @@ class Mode(StrEnum):
 class Match(NamedTuple):
     """The verdict on one value: both normal forms (None if invalid), and the reason if unequal.
 
-    ``equal`` is None where it cannot be told: the specification's own value or pattern is none, or
-    its pattern takes too long.
+    ``equal`` is None where it cannot be decided: the specification's own value or pattern is none,
+    or its pattern takes too long.
     """
 
     equal: bool | None

@@ -497,12 +497,7 @@ def same_month(one: Date, other: Date) -> bool:
     )
 
 
-def show(month: Date) -> str:
-    """``2022-05`` or ``--05``."""
-    return show_date(month)
-
-
-MONTH = Kind(parse=parse_month, show=show, same=same_month, nothing=DATE.nothing)
+MONTH = Kind(parse=parse_month, show=show_date, same=same_month, nothing=DATE.nothing)
 """month: a calendar month, of a year where one was stated.
 
 Normal form: ``2022-05``, or ``--05`` without a year. Two months are the same if their numbers are
@@ -550,12 +545,7 @@ def parse_nothing(raw: JsonValue) -> None:
     raise InvalidValue("a value where none is expected")
 
 
-def show_nothing(value: None) -> None:
-    """Nothing."""
-    return value
-
-
-NOTHING = Kind(parse=parse_nothing, show=show_nothing, is_list=lambda _: True)
+NOTHING = Kind(parse=parse_nothing, show=lambda _: None, is_list=lambda _: True)
 """null: no value at all. Normal form: None.
 
 Read are None, blank text, the empty list and object, and the words with which agents say that

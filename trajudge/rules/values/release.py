@@ -257,16 +257,16 @@ def _whole(words: list[str]) -> int:
     if len(words) <= 1:
         return (_WORDS | _SCALES)[words[0]] if words else 0
     total, start, last_used = 0, 0, False
-    places = {scale: words.index(scale) for scale in _SCALES if scale in words}
-    if list(places.values()) != sorted(places.values()):
+    positions = {scale: words.index(scale) for scale in _SCALES if scale in words}
+    if list(positions.values()) != sorted(positions.values()):
         raise InvalidValue("not a number")
-    for scale, place in places.items():
-        total += _group(words[start:place]) * _SCALES[scale]
-        start, last_used = place + 1, place == len(words) - 1
+    for scale, position in positions.items():
+        total += _group(words[start:position]) * _SCALES[scale]
+        start, last_used = position + 1, position == len(words) - 1
     if not last_used:
         return total + _group(words[start:])
     # A scale at the end: what follows the scale before it counts once more, as a sum.
-    before = [place for place in places.values() if place != len(words) - 1]
+    before = [position for position in positions.values() if position != len(words) - 1]
     return total + (_group(words[before[-1] + 1 :]) if before else 0)
 
 
@@ -361,7 +361,7 @@ def date(raw: JsonValue) -> str:
 
 
 def month(raw: JsonValue) -> str:
-    """Return the English name of the month; a year or day beside it is ignored.
+    """Return the English name of the month; a year or day next to it is ignored.
 
     Digits without a point are the month's number; with one they are a day of January.
     """
@@ -806,19 +806,19 @@ def _with_scheme(text: str) -> str:
 
 
 def _normal(text: str) -> str:
-    scheme, place, path, query, fragment = urlsplit(text.strip())
+    scheme, netloc, path, query, fragment = urlsplit(text.strip())
     scheme = scheme.lower()
-    found = _HOST.match(place)
-    before, host, port = map(str, found.groups("")) if found else ("", place, "")
+    found = _HOST.match(netloc)
+    before, host, port = map(str, found.groups("")) if found else ("", netloc, "")
     user = "" if before in ("@", ":@") else before
     host = ".".join(filter(None, _ascii_host(host.lower().strip(".")).split(".")))
     if port.isdigit():
         port = "" if _PORTS.get(scheme) == str(int(port)) else str(int(port))
-    place = f"{user}{host}:{port}" if port else user + host
+    netloc = f"{user}{host}:{port}" if port else user + host
     path = normal_path(path, segments=scheme == "" or scheme in _WITH_PATH)
     if not path and scheme in _WITH_PATH:
         path = "/"
-    return urlunsplit((scheme, place, path, _normal_query(query), _quoted(fragment, "~=")))
+    return urlunsplit((scheme, netloc, path, _normal_query(query), _quoted(fragment, "~=")))
 
 
 def _ascii_host(host: str) -> str:
@@ -865,8 +865,8 @@ def base_and_query(text: str) -> tuple[str, str]:
     except ValueError as error:
         raise InvalidValue("not an address") from error
     path = f"{parts.path};{parts.params}" if parts.params else parts.path
-    place = (parts.scheme.lower(), parts.netloc.lower(), path, "", "", parts.fragment)
-    return urlunparse(place), parts.query.strip()
+    rest = (parts.scheme.lower(), parts.netloc.lower(), path, "", "", parts.fragment)
+    return urlunparse(rest), parts.query.strip()
 
 
 def parameters(query: str) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from trajudge.rules.files import json_or_text, json_value
 from trajudge.rules.limits import InvalidValue, bounded_json
 from trajudge.rules.values import KINDS, Mode, equal, normalise
 from trajudge.rules.values.compare import Matching, match_ordered, match_unordered
-from trajudge.rules.verified.network import Binding
 from trajudge.rules.verified.tasks import AnswerCheck, Schema
 
 MAX_ANSWER = 4 * 2**20
@@ -196,15 +195,15 @@ def _word(value: Any) -> str:
 def _response(record: dict[str, Any]) -> Response | ParseFailure:
     task_type = _word(_value(record, "task_type")).lower()
     if task_type not in TASK_TYPES:
-        said = repr(_value(record, "task_type"))[:60]
-        reason = f"task_type is {said}, not one of {', '.join(TASK_TYPES)}"
+        given = repr(_value(record, "task_type"))[:60]
+        reason = f"task_type is {given}, not one of {', '.join(TASK_TYPES)}"
         return ParseFailure(Failure.BAD_TASK_TYPE, reason)
     written = _word(_value(record, "status"))
     status = ALIASES.get(written.upper(), written.upper())
     if status not in STATUSES:
-        said = repr(_value(record, "status"))[:60]
+        given = repr(_value(record, "status"))[:60]
         return ParseFailure(
-            Failure.BAD_STATUS, f"status is {said}, not one of {', '.join(STATUSES)}"
+            Failure.BAD_STATUS, f"status is {given}, not one of {', '.join(STATUSES)}"
         )
     data = _value(record, "retrieved_data")
     details = _value(record, "error_details")
@@ -220,14 +219,14 @@ _BLANK: tuple[Any, ...] = (None, "", [], {})
 
 
 class AnswerDiffers(Exception):
-    """Why two structures differ; the message is one clause, ``place`` where it lies.
+    """Why two structures differ; the message is one clause, ``path`` leads there.
 
-    ``sure``: they do differ; else the specification is such that it cannot be told.
+    ``sure``: they do differ; else the specification is such that it cannot be decided.
     """
 
-    def __init__(self, place: str, reason: str, *, sure: bool = True) -> None:
+    def __init__(self, path: str, reason: str, *, sure: bool = True) -> None:
         super().__init__(reason)
-        self.place = place
+        self.path = path
         self.sure = sure
 
 
@@ -261,19 +260,19 @@ def _array(schema: Schema) -> Schema:
     return schema if schema.get("type") == "array" else {"type": "array", "items": schema}
 
 
-def _compare(schema: Schema, expected: Any, found: Any, place: str, *, ordered: bool) -> None:
+def _compare(schema: Schema, expected: Any, found: Any, path: str, *, ordered: bool) -> None:
     """Raise AnswerDiffers if they differ."""
     if schema.get("type") == "array":
-        _compare_lists(schema.get("items") or {}, expected, found, place, ordered=ordered)
+        _compare_lists(schema.get("items") or {}, expected, found, path, ordered=ordered)
     elif schema.get("type") == "object" and not schema.get("format"):
-        _compare_objects(schema, expected, found, place)
+        _compare_objects(schema, expected, found, path)
     else:
         match = equal(kind_of(schema), expected, found)
         if match.equal is not True:
-            raise AnswerDiffers(place, match.reason, sure=match.equal is False)
+            raise AnswerDiffers(path, match.reason, sure=match.equal is False)
 
 
-def _compare_lists(items: Schema, expected: Any, found: Any, place: str, *, ordered: bool) -> None:
+def _compare_lists(items: Schema, expected: Any, found: Any, path: str, *, ordered: bool) -> None:
     wanted = expected if isinstance(expected, list) else [expected]
     given = found if isinstance(found, list) else [found]
     if kind_of(items) == "coordinates" and _is_point(given):
@@ -283,7 +282,7 @@ def _compare_lists(items: Schema, expected: Any, found: Any, place: str, *, orde
 
     def same(one: Any, other: Any) -> bool | None:
         try:
-            _compare(items, one, other, place, ordered=ordered)
+            _compare(items, one, other, path, ordered=ordered)
         except AnswerDiffers as difference:
             if difference.sure:
                 return False
@@ -296,7 +295,7 @@ def _compare_lists(items: Schema, expected: Any, found: Any, place: str, *, orde
     if matching.equal is None:
         raise left_open[0]
     if matching.equal is False:
-        _explain(items, wanted, given, matching, place)
+        _explain(items, wanted, given, matching, path)
 
 
 def _is_point(value: list[Any]) -> bool:
@@ -304,13 +303,13 @@ def _is_point(value: list[Any]) -> bool:
 
 
 def _explain(
-    items: Schema, wanted: list[Any], given: list[Any], matching: Matching, place: str
+    items: Schema, wanted: list[Any], given: list[Any], matching: Matching, path: str
 ) -> None:
     """Raise the AnswerDiffers between lists: between the two items that have no partner, if so."""
     if len(matching.missing) == len(matching.surplus) == 1:
         one, other = matching.missing[0], matching.surplus[0]
         try:
-            _compare(items, wanted[one], given[other], f"{place}[{other}]", ordered=False)
+            _compare(items, wanted[one], given[other], f"{path}[{other}]", ordered=False)
         except AnswerDiffers as difference:
             if difference.sure:
                 raise
@@ -319,20 +318,20 @@ def _explain(
         parts.append(f"{len(matching.missing)} of {len(wanted)} expected items are missing")
     if matching.surplus:
         parts.append(f"{len(matching.surplus)} of {len(given)} items were not expected")
-    raise AnswerDiffers(place, " and ".join(parts) or "the items are not in order")
+    raise AnswerDiffers(path, " and ".join(parts) or "the items are not in order")
 
 
-def _compare_objects(schema: Schema, expected: Any, found: Any, place: str) -> None:
+def _compare_objects(schema: Schema, expected: Any, found: Any, path: str) -> None:
     found = _opened(found)
     if not isinstance(found, dict):
-        raise AnswerDiffers(place, "no object")
+        raise AnswerDiffers(path, "no object")
     alternatives = expected if isinstance(expected, list) else [expected]
     if not alternatives:
-        raise AnswerDiffers(place, "the specification gives no object", sure=False)
+        raise AnswerDiffers(path, "the specification gives no object", sure=False)
     differences = []
     for wanted in alternatives:
         try:
-            return _compare_fields(schema, wanted, found, place)
+            return _compare_fields(schema, wanted, found, path)
         except AnswerDiffers as error:
             differences.append(error)
     raise next((error for error in differences if not error.sure), differences[-1])
@@ -345,20 +344,20 @@ def _opened(value: Any) -> Any:
     return json_or_text(value)
 
 
-def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], place: str) -> None:
+def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], path: str) -> None:
     if not isinstance(expected, dict):
-        raise AnswerDiffers(place, "the specification gives no object", sure=False)
+        raise AnswerDiffers(path, "the specification gives no object", sure=False)
     named = {str(key).strip().casefold(): value for key, value in found.items()}
     wanted = {str(key).strip().casefold(): (key, value) for key, value in expected.items()}
     if named.keys() != wanted.keys() or len(named) != len(found):
         missing = ", ".join(sorted(wanted.keys() - named.keys())) or "none"
         surplus = ", ".join(sorted(named.keys() - wanted.keys()))[:200] or "none"
-        raise AnswerDiffers(place, f"keys missing: {missing}; keys not expected: {surplus}")
+        raise AnswerDiffers(path, f"keys missing: {missing}; keys not expected: {surplus}")
     properties = schema.get("properties") or {}
     left_open = None
     for name, (key, value) in wanted.items():
         try:
-            _compare(properties.get(key) or {}, value, named[name], f"{place}.{key}", ordered=False)
+            _compare(properties.get(key) or {}, value, named[name], f"{path}.{key}", ordered=False)
         except AnswerDiffers as difference:
             if difference.sure:
                 raise
@@ -400,14 +399,12 @@ def _normal(schema: Schema, value: Any, mode: Mode, *, alternatives: bool) -> An
         return value
 
 
-def bound_data(binding: Binding | None, data: Any) -> Any:
-    """Return the data with every address of a site in its texts under the site's placeholder."""
-    if binding is None:
-        return data
+def map_texts(change: Callable[[str], Any], data: Any) -> Any:
+    """Return data with every text in them changed, but for the keys of objects."""
     if isinstance(data, str):
-        return binding.bind_text(data)
+        return change(data)
     if isinstance(data, list):
-        return [bound_data(binding, item) for item in data]
+        return [map_texts(change, item) for item in data]
     if isinstance(data, dict):
-        return {key: bound_data(binding, value) for key, value in data.items()}
+        return {key: map_texts(change, value) for key, value in data.items()}
     return data

@@ -139,8 +139,8 @@ class RecordedTask:
         write_har(folder / "network.har", document)
         if answer is not None:
             write_text(folder / ANSWER_FILE, answer)
-        places = {name: {"urls": [url]} for name, url in self._hosts.items()}
-        write_json(folder / CONFIG_FILE, {"environments": places})
+        environments = {name: {"urls": [url]} for name, url in self._hosts.items()}
+        write_json(folder / CONFIG_FILE, {"environments": environments})
         return entries
 
 

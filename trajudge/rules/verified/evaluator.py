@@ -31,7 +31,7 @@ from trajudge.rules.verified.answers import (
     Oversized,
     ParseFailure,
     Response,
-    bound_data,
+    map_texts,
     normal_data,
     read_response,
     same_data,
@@ -45,9 +45,6 @@ from trajudge.rules.verified.network import (
     sites_of,
     unlocated,
 )
-from trajudge.rules.verified.release import answer_assertions as release_answer
-from trajudge.rules.verified.release import binding_of
-from trajudge.rules.verified.release import network_assertions as release_network
 from trajudge.rules.verified.state import State, backend_assertions
 from trajudge.rules.verified.tasks import AnswerCheck, Task
 
@@ -117,10 +114,12 @@ class VerifiedEvaluator:
         def parts() -> list[Assertion]:
             if trace is None or not trace.events:
                 raise release.ReleaseError("the trace holds no event")
-            binding = binding_of(task, trace, self.hosts)
+            binding = release.binding_of(task, trace, self.hosts)
             check = task.answer_check
-            made = release.or_error(lambda: release_answer(check, answer, binding) if check else [])
-            return made + release_network(task, trace, binding)
+            made = release.or_error(
+                lambda: release.answer_assertions(check, answer, binding) if check else []
+            )
+            return made + release.network_assertions(task, trace, binding)
 
         return release.or_error(parts)
 
@@ -141,13 +140,13 @@ def _response_assertions(
         _word("answer.status", check.expected.status.upper(), response.status),
     ]
     if check.expected.task_type == "retrieve":
-        data = bound_data(binding, response.retrieved_data)
+        data = map_texts(binding.bind_text, response.retrieved_data)
         made.append(_open_shape(check, _located(check, _data(check, data), binding)))
     return made
 
 
 def _located(check: AnswerCheck, made: Assertion, binding: Binding) -> Assertion:
-    """Call data unknown instead of wrong where they hold the address of a site nobody told."""
+    """Call data unknown instead of wrong where they hold the address of an unknown site."""
     if made.outcome is not Outcome.FAIL:
         return made
     reason = unlocated(binding, check.expected)
@@ -178,7 +177,7 @@ def _data(check: AnswerCheck, found: Any) -> Assertion:
         difference = None
     schema = check.results_schema
     return Assertion(
-        name=name if difference is None else f"{name}{difference.place}",
+        name=name if difference is None else f"{name}{difference.path}",
         outcome=decided(True if difference is None else False if difference.sure else None),
         reason="" if difference is None else str(difference),
         expected=expected,

@@ -76,8 +76,8 @@ _AFTER_HOST = r"(?=[/?#\s\"'<>)\]},;]|\Z)"
 class Binding(NamedTuple):
     """(address without trailing slash, placeholder) pairs, the longest address first.
 
-    Of them ``inferred`` were told by their port alone; ``unknown`` are the placeholders of sites
-    whose address nobody told.
+    ``inferred`` are those known by their port alone; ``unknown`` are the placeholders of sites
+    without a known address.
     """
 
     bases: tuple[tuple[str, str], ...]
@@ -260,7 +260,7 @@ def _address(url: str, where: object) -> str:
 
 
 HOLE = re.compile(r"\{\{\w+\}\}")
-"""A place of a template that the published specification left unfilled: any one path segment."""
+"""A part of a template that the published specification left unfilled: any one path segment."""
 
 
 @lru_cache(maxsize=65_536)
@@ -276,7 +276,7 @@ def found_at_start(pattern: str, text: str, *, flags: int = 0) -> bool:
 
 
 def with_holes(text: str) -> str | None:
-    """Return a pattern for a text with unfilled places; None for a text without any."""
+    """Return a pattern for a text with unfilled parts; None for a text without any."""
     if not HOLE.search(text):
         return None
     parts = HOLE.split(text)
@@ -312,10 +312,10 @@ MAX_FOUND = 10_000
 
 
 class PathFilter(NamedTuple):
-    """``[?(@.a sign value)]``; ``place`` is ``.a``, or leads further in (``.a[0].b``); ``also``
+    """``[?(@.a sign value)]``; ``path`` is ``.a``, or leads further in (``.a[0].b``); ``also``
     are comparisons that must hold besides (``&&``)."""
 
-    place: str
+    path: str
     sign: str
     value: Any
     also: tuple[PathFilter, ...] = ()
@@ -325,15 +325,15 @@ Step: TypeAlias = str | int | PathFilter
 EVERY = "*"
 
 
-class jsonpath_Path(NamedTuple):
-    """The steps of a path; ``several`` if it may lead to more than one place."""
+class JsonPath(NamedTuple):
+    """The steps of a path; ``several`` if it may lead to more than one value."""
 
     steps: tuple[Step, ...]
     several: bool
 
 
 @lru_cache(maxsize=1024)
-def jsonpath_compiled(path: str) -> jsonpath_Path:
+def json_path(path: str) -> JsonPath:
     """Return the steps of a path that begins with ``$``. Raises BadPattern for any other text."""
     if not path.startswith("$"):
         raise BadPattern(f"the path {path[:60]!r} does not begin with $")
@@ -346,7 +346,7 @@ def jsonpath_compiled(path: str) -> jsonpath_Path:
         steps.append(_step(step))
         at = step.end()
     several = any(step == EVERY or isinstance(step, PathFilter) for step in steps)
-    return jsonpath_Path(tuple(steps), several)
+    return JsonPath(tuple(steps), several)
 
 
 def _step(match: re.Match[str]) -> Step:
@@ -374,7 +374,7 @@ def _literal(text: str) -> Any:
 def find(path: str, data: Any) -> list[Any]:
     """Return the values at a path, in order; none where it leads nowhere. Raises BadPattern."""
     found = [data]
-    for step in jsonpath_compiled(path).steps:
+    for step in json_path(path).steps:
         found = [value for item in found for value in _follow(step, item)][:MAX_FOUND]
     return found
 
@@ -399,7 +399,7 @@ def _items(item: Any) -> Iterator[Any]:
 
 
 def _holds(step: PathFilter, item: Any) -> bool:
-    there = find(f"${step.place}", item) if isinstance(item, dict) else []
+    there = find(f"${step.path}", item) if isinstance(item, dict) else []
     try:
         held = bool(there) and _SIGNS[step.sign](there[0], step.value)
     except TypeError:
@@ -646,7 +646,7 @@ def differing(expected: Query, actual: Query, check: NetworkCheck) -> list[str]:
     """Return the names of the parameters that differ, in order; none if the queries are the same.
 
     Repeated parameters are compared as a whole, in any order. Raises Undecided if none differs for
-    certain and one cannot be told, or it cannot be told which are compared.
+    certain and one cannot be decided, or it is not known which are compared.
     """
     held = {
         name: _same_values(
@@ -799,8 +799,8 @@ class Event(Struct, dict=True):
         accept = headers.get("accept", "")
         if "sec-fetch-user" not in headers:
             return accept.startswith("text/html")
-        said = tuple(headers.get(f"sec-fetch-{part}") for part in ("dest", "mode", "user"))
-        return said == ("document", "navigate", "?1") and "text/html" in accept
+        fetch = tuple(headers.get(f"sec-fetch-{part}") for part in ("dest", "mode", "user"))
+        return fetch == ("document", "navigate", "?1") and "text/html" in accept
 
 
 class Trace(Struct, dict=True):
@@ -847,9 +847,6 @@ class Trace(Struct, dict=True):
     def memory(self) -> dict[Any, Any]:
         """What checks computed of the events, by (event, question)."""
         return {}
-
-
-SLASHES = re.compile(r"(?<!:)/{2,}")
 
 
 class RequestKind(StrEnum):
@@ -1016,7 +1013,7 @@ def declared(method: str, url: str) -> Declaration | None:
     """Return the declaration of an address that begins with its site's placeholder, or of a pattern
     of addresses; None for an address that is not declared."""
     text = url.partition("?")[0] if not url.startswith("^") else url[1:].removesuffix("$")
-    text = SLASHES.sub("/", text.replace("\\.", "."))
+    text = _SLASHES.sub("/", text.replace("\\.", "."))
     return next((one for one in _of_method(method) if _covers(one, text)), None)
 
 
@@ -1040,9 +1037,9 @@ def usual_kind(method: str, url: str) -> RequestKind:
 
 
 def recorded_kind(event: Event) -> RequestKind | None:
-    """Return the kind that a recorder saw a request to be; None where the trace does not tell.
+    """Return the kind that a recorder saw a request to be; None where the trace does not show it.
 
-    Told by ``Sec-Fetch-Dest``, the recorder's resource type, ``X-Requested-With``, and the text
+    Known by ``Sec-Fetch-Dest``, the recorder's resource type, ``X-Requested-With``, and the text
     that a navigation asks for first.
     """
     sent = RequestKind.DOCUMENT if event.method == "GET" else RequestKind.FORM
@@ -1080,22 +1077,22 @@ class Run(NamedTuple):
         memory = self.trace.memory
         if key not in memory:
             try:
-                place = address(event.url, self.binding, base64_path=base64_path)
-                memory[key] = _without_carrier(event.method, place)
+                target = address(event.url, self.binding, base64_path=base64_path)
+                memory[key] = _without_carrier(event.method, target)
             except InvalidValue:
                 memory[key] = None
         found: Address | None = memory[key]
         return found
 
 
-def _without_carrier(method: str, place: Address) -> Address:
-    if not place.query:
-        return place
-    known = declared(method, place.base)
-    if known is None or known.carrier not in place.query:
-        return place
-    query = {name: values for name, values in place.query.items() if name != known.carrier}
-    return place._replace(query=query)
+def _without_carrier(method: str, target: Address) -> Address:
+    if not target.query:
+        return target
+    known = declared(method, target.base)
+    if known is None or known.carrier not in target.query:
+        return target
+    query = {name: values for name, values in target.query.items() if name != known.carrier}
+    return target._replace(query=query)
 
 
 def sites_of(task: Task, trace: Trace | None, hosts: Hosts) -> Binding:
@@ -1113,7 +1110,7 @@ def sites_of(task: Task, trace: Trace | None, hosts: Hosts) -> Binding:
 
 def unlocated(binding: Binding, part: object) -> str:
     """Tell why a part of a specification cannot be held against a run: it names a site whose
-    address nobody told; "" if it names none."""
+    address is not known; "" if it names none."""
     if not binding.unknown:
         return ""
     named_there = placeholders(msgspec.json.encode(part).decode())
@@ -1138,7 +1135,7 @@ class ShownBy(StrEnum):
     """How the tab comes to show what a check names."""
 
     LOAD = "page load"
-    PLACE = "page load, or fetch in its place,"
+    IN_PLACE = "page load, or fetch in its place,"
     SCRIPT = "request by the last page's script"
 
 
@@ -1148,7 +1145,7 @@ def shown_by(check: NetworkCheck) -> ShownBy:
     if known is None:
         return ShownBy.LOAD
     if known.in_place:
-        return ShownBy.PLACE
+        return ShownBy.IN_PLACE
     return ShownBy.SCRIPT if known.scripted else ShownBy.LOAD
 
 
@@ -1185,7 +1182,7 @@ def _shown_in(made: tuple[Event, ...], run: Run, check: NetworkCheck) -> Iterato
         yield from (event for event in made if event.is_document())
         return
     views = [event for event in made if _shows_page(run, event)]
-    if way is ShownBy.PLACE:
+    if way is ShownBy.IN_PLACE:
         yield from views
         return
     if views:
@@ -1201,8 +1198,8 @@ def _shows_page(run: Run, event: Event) -> bool:
         return True
     if event.method != "GET":
         return False
-    place = run.address(event, base64_path=False)
-    known = declared(event.method, place.base) if place else None
+    target = run.address(event, base64_path=False)
+    known = declared(event.method, target.base) if target else None
     return known is not None and known.in_place and recorded_kind(event) is RequestKind.SCRIPT
 
 
@@ -1214,13 +1211,13 @@ def _same_part(run: Run, check: NetworkCheck, event: Event) -> bool:
     """Tell whether a request is about the part of the page that the check is about. Raises
     Undecided."""
     known = _declared(check)
-    place = run.address(event, base64_path=check.decode_base64_query)
-    if known is None or not known.part or place is None:
+    target = run.address(event, base64_path=check.decode_base64_query)
+    if known is None or not known.part or target is None:
         return True
     wanted = expected_query(check.expected.urls[0], check).get(known.part)
     if wanted is None:
         return True
-    found = place.query.get(known.part, ())
+    found = target.query.get(known.part, ())
     return not differing({known.part: wanted}, {known.part: found}, check)
 
 
@@ -1234,8 +1231,8 @@ def fitting(run: Run, check: NetworkCheck, events: Iterable[Event]) -> Iterator[
 
 
 def _fits(run: Run, check: NetworkCheck, event: Event) -> bool:
-    place = run.address(event, base64_path=check.decode_base64_query)
-    if place is None or not any(same_base(url, place) for url in check.expected.urls):
+    target = run.address(event, base64_path=check.decode_base64_query)
+    if target is None or not any(same_base(url, target) for url in check.expected.urls):
         return False
     referer = (check.expected.headers or {}).get("referer")
     came_from = event.headers.get("referer")
@@ -1244,11 +1241,6 @@ def _fits(run: Run, check: NetworkCheck, event: Event) -> bool:
     wanted = (referer,) if isinstance(referer, str) else referer
     page = address(came_from, run.binding)
     return any(same_base(url, page) for url in wanted)
-
-
-def wanted_view(check: NetworkCheck) -> str:
-    """Return in words what a run must have for a check of the final page."""
-    return shown_by(check).value
 
 
 def load_trace(path: Path) -> Trace:
@@ -1311,8 +1303,8 @@ def _changes(run: Run, check: NetworkCheck, event: Event) -> bool:
     expected = check.expected
     if (event.method, event.status) != (expected.http_method.upper(), expected.response_status):
         return False
-    place = run.address(event, base64_path=check.decode_base64_query)
-    return place is not None and any(same_base(url, place) for url in check.changing_urls)
+    target = run.address(event, base64_path=check.decode_base64_query)
+    return target is not None and any(same_base(url, target) for url in check.changing_urls)
 
 
 # A page that the browser had kept and the server confirmed is the page.
@@ -1324,8 +1316,8 @@ _URL_HEADERS = frozenset({"referer", "redirect_url", "location", "origin"})
 def compared(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
     """Yield the assertions on one event, named ``NAME.part``; unknown where the specification's own
     mistake hides the answer."""
-    place = run.address(event, base64_path=check.decode_base64_query)
-    yield from _url(check, event, place, name)
+    target = run.address(event, base64_path=check.decode_base64_query)
+    yield from _url(check, event, target, name)
     yield _status(check, event, name)
     expected = check.expected
     for header in expected.headers or {}:
@@ -1364,7 +1356,7 @@ def _value(name: str, kind: str, expected: Any, found: Any) -> Assertion:
 
 class _Fit(NamedTuple):
     """How an alternative of the address, whose base fits, fares: its query, the parameters that
-    differ, and why that cannot be told."""
+    differ, and why that cannot be decided."""
 
     query: Query
     differ: list[str]
@@ -1372,23 +1364,23 @@ class _Fit(NamedTuple):
 
 
 def _url(
-    check: NetworkCheck, event: Event, place: Address | None, name: str
+    check: NetworkCheck, event: Event, target: Address | None, name: str
 ) -> Iterator[Assertion]:
     """Yield the base address, then the query of the alternative that fits best."""
     urls = check.expected.urls
     fitting, mistakes = [], []
     for url in urls:
         try:
-            if place is not None and same_base(url, place):
+            if target is not None and same_base(url, target):
                 fitting.append(url)
         except Undecided as error:
             mistakes.append(str(error))
-    if place is None or not fitting:
+    if target is None or not fitting:
         reason = next(iter(mistakes), f"{event.url[:200]} is not the address")
         yield checked(f"{name}.url", None if mistakes else False, reason, list(urls), event.url)
         return
     yield checked(f"{name}.url", True, "", fitting[0], event.url)
-    best = min((_fit(url, place, check) for url in fitting), key=_badness)
+    best = min((_fit(url, target, check) for url in fitting), key=_badness)
     held = None if best.mistake or (best.differ and mistakes) else not best.differ
     differ = f"the parameters {', '.join(best.differ[:10])} differ"
     yield checked(
@@ -1396,14 +1388,14 @@ def _url(
         held,
         best.mistake or next(iter(mistakes), differ),
         {key: list(values) for key, values in best.query.items()},
-        {key: list(values) for key, values in place.query.items()} if best.differ else None,
+        {key: list(values) for key, values in target.query.items()} if best.differ else None,
     )
 
 
-def _fit(url: str, place: Address, check: NetworkCheck) -> _Fit:
+def _fit(url: str, target: Address, check: NetworkCheck) -> _Fit:
     query = expected_query(url, check)
     try:
-        return _Fit(query, differing(query, place.query, check))
+        return _Fit(query, differing(query, target.query, check))
     except Undecided as error:
         return _Fit(query, [], str(error))
 
@@ -1437,16 +1429,16 @@ def _header(run: Run, check: NetworkCheck, event: Event, header: str, label: str
             return checked(label, fullmatch(expected, found), "no match", expected, found)
         return _value(label, "string", expected, found)
     wanted = (expected,) if isinstance(expected, str) else tuple(expected)
-    place = address(found, run.binding)
-    held = any(_same_address(url, place, check) for url in wanted)
+    target = address(found, run.binding)
+    held = any(_same_address(url, target, check) for url in wanted)
     return checked(label, held, f"came from {found[:200]!r}", list(wanted), found)
 
 
-def _same_address(url: str, place: Address, check: NetworkCheck) -> bool:
-    if not same_base(url, place):
+def _same_address(url: str, target: Address, check: NetworkCheck) -> bool:
+    if not same_base(url, target):
         return False
     wanted = {} if is_pattern(url) else address(url, Binding(())).query
-    return not differing(wanted, place.query, check)
+    return not differing(wanted, target.query, check)
 
 
 def _post_data(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
@@ -1511,7 +1503,7 @@ def _field(label: str, schema: Any, key: str, expected: Any, found: list[Any]) -
 
 
 def _list(label: str, kind: str, expected: list[Any], found: list[Any]) -> Assertion:
-    """Return a list in any order; a field or place that holds one list is that list."""
+    """Return a list in any order; a field that holds one list is that list."""
     items = found[0] if len(found) == 1 and isinstance(found[0], list) else found
     flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
     held = match_unordered(expected, flat, lambda one, other: equal(kind, one, other).equal).equal
@@ -1545,7 +1537,7 @@ def _listed(key: str, data: Any) -> list[Any]:
 
 def _followed(path: str, data: Any) -> list[Any]:
     found = find(path, data) or find(path, unpacked(data))
-    if jsonpath_compiled(path).several and any(isinstance(value, list) for value in found):
+    if json_path(path).several and any(isinstance(value, list) for value in found):
         return [part for value in found for part in (value if isinstance(value, list) else [value])]
     return found
 
@@ -1568,7 +1560,7 @@ def _content(check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion
 
 
 def _part(label: str, key: str, expected: Any, data: Any) -> Assertion:
-    """Return one place of the reply. Raises Undecided."""
+    """Return one value of the reply. Raises Undecided."""
     found = _at(key, data)
     if not found:
         return checked(label, False, "the reply does not hold it", expected, None)
@@ -1598,7 +1590,7 @@ def network_assertions(
         count = len(task.network_checks) + activity
         reason = "the run recorded no trace"
         return [_unknown(f"network.{index + 1}", reason) for index in range(count)]
-    # The task is kept beside its assertions, so that no other task can have its identity.
+    # The task is kept with its assertions, so that no other task can have its identity.
     known = trace.memory.get(("network", id(task), activity))
     if known is None or known[1] != hosts:
         known = (task, hosts, _assertions(task, trace, hosts, activity=activity))
@@ -1641,9 +1633,9 @@ def _activity(run: Run) -> Assertion:
     """Return the paper's section 4.3: at least one request that the task's own site answered."""
     sites = {placeholder(site) for site in run.task.sites}
     for event in run.trace.relevant:
-        place = run.address(event, base64_path=False)
+        target = run.address(event, base64_path=False)
         answered = event.status is not None and 200 <= event.status < 400
-        if place and answered and placeholders(place.base) & sites:
+        if target and answered and placeholders(target.base) & sites:
             return Assertion(name="activity", outcome=Outcome.PASS, found=shown(event.url))
     if reason := unlocated(run.binding, sorted(sites)):
         return _unknown("activity", reason)
@@ -1713,7 +1705,7 @@ def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, .
     """Return the requests without which a check would not hold, in the order of the trace.
 
     Left out are checks that more requests would meet than they ask for, checks of what must not be
-    sent, and those that cannot be told.
+    sent, and those that cannot be decided.
     """
     run = Run(task, trace, sites_of(task, trace, hosts))
     found = []
@@ -1794,7 +1786,7 @@ def is_final_page(task: Task, check: NetworkCheck) -> bool:
 
 def _missing(run: Run, check: NetworkCheck, name: str) -> Assertion:
     method = check.expected.http_method.upper()
-    what = wanted_view(check) if is_final_page(run.task, check) else method
+    what = shown_by(check).value if is_final_page(run.task, check) else method
     return Assertion(
         name=f"{name}.url",
         outcome=Outcome.FAIL,

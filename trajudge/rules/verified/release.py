@@ -24,7 +24,7 @@ from trajudge.rules.values.release import (
     repository,
 )
 from trajudge.rules.verdict import Assertion, Outcome, checked, shown
-from trajudge.rules.verified.answers import MAX_ANSWER, Oversized, normal_data
+from trajudge.rules.verified.answers import MAX_ANSWER, Oversized, map_texts, normal_data
 from trajudge.rules.verified.answers import kind_of as kind_of_answer
 from trajudge.rules.verified.network import (
     FOLDERS,
@@ -36,11 +36,11 @@ from trajudge.rules.verified.network import (
     find,
     found_at_start,
     ignored,
+    json_path,
     kind_of,
     searches,
     unpacked,
 )
-from trajudge.rules.verified.network import jsonpath_compiled as compiled
 from trajudge.rules.verified.tasks import AnswerCheck, NetworkCheck, Schema, Task, placeholder
 
 ERROR = "error"
@@ -163,17 +163,17 @@ def _placed(made: str, text: str, expected: bool) -> str:
 
 def _unpacked(base: str) -> tuple[str, list[str]]:
     """Return the path without the segments that are a query in base64, and these queries."""
-    place, mark, fragment = base.partition("#")
-    head, slashes, rest = place.partition("://")
+    plain, mark, fragment = base.partition("#")
+    head, slashes, rest = plain.partition("://")
     start = f"{head}{slashes}" if slashes else ""
     kept, found = [], []
-    for segment in (rest if slashes else place).split("/"):
+    for segment in (rest if slashes else plain).split("/"):
         query = _decoded(segment)
         if query is None:
             kept.append(segment)
         else:
             found.append(query)
-    slash = "/" if place.endswith("/") else ""
+    slash = "/" if plain.endswith("/") else ""
     return start + "/".join(filter(None, kept)) + slash + mark + fragment, found
 
 
@@ -265,9 +265,7 @@ def read(answer: object) -> Any:
     return value or None
 
 
-def answer_assertions(
-    check: AnswerCheck, answer: object, binding: Binding | None
-) -> list[Assertion]:
+def answer_assertions(check: AnswerCheck, answer: object, binding: Binding) -> list[Assertion]:
     """Return the comparisons of the response, in the package's order. Raises ReleaseError."""
     if answer is not None and not isinstance(answer, str | bytes | dict | list | Oversized):
         raise ReleaseError("an answer that is no text, object or list")
@@ -285,7 +283,8 @@ def answer_assertions(
     elif check.expected.task_type == "retrieve":
         data = response.get("retrieved_data")
         expected = check.expected.retrieved_data
-        made.append(_data(check, _bound(expected, binding), _bound(data, binding)))
+        bound = partial(bound_text, binding=binding)
+        made.append(_data(check, map_texts(bound, expected), map_texts(bound, data)))
     return made
 
 
@@ -300,15 +299,6 @@ def _word(check: AnswerCheck, response: dict[str, Any], field: str, expected: st
     match = equal("string", expected, value.strip(), mode=Mode.RELEASE)
     held = match.equal and bool(value.strip())
     return checked(name, held, f"{field} is {value[:60]!r}", expected, value)
-
-
-def _bound(data: Any, binding: Binding | None) -> Any:
-    """Return the data with the sites' addresses in its texts as the package sees them."""
-    if isinstance(data, list):
-        return [_bound(item, binding) for item in data]
-    if isinstance(data, dict):
-        return {key: _bound(value, binding) for key, value in data.items()}
-    return data if binding is None else bound_text(data, binding)
 
 
 def _nothing(value: Any) -> bool:
@@ -536,9 +526,9 @@ def _same_header(
         return False
     if name in ("referer", "redirect_url"):
         pages = (expected,) if isinstance(expected, str) else expected
-        place = address(found, check, binding)
+        sent = address(found, check, binding)
         return any(
-            matches(address(one, check, binding, expected=True), place, check, binding)
+            matches(address(one, check, binding, expected=True), sent, check, binding)
             for one in pages
         )
     return _same_request("string", expected, bind(found, binding) or found)
@@ -591,7 +581,7 @@ def _at(key: str, data: dict[str, Any]) -> Any:
     found = find(key, data) or find(key, unpacked(data))
     if not found:
         return None
-    return found[0] if len(found) == 1 and not compiled(key).several else found
+    return found[0] if len(found) == 1 and not json_path(key).several else found
 
 
 def _same_content(check: NetworkCheck, event: Event) -> bool:

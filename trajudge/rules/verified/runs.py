@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import sys
 import tarfile
 import tempfile
 import time
@@ -28,7 +27,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from trajudge.rules.files import MAX_BYTES, decode, first, read_bytes, show, write_json
+from trajudge.rules.files import MAX_BYTES, decode, first, read_bytes, write_json
 from trajudge.rules.limits import RUN_SECONDS
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, conjunction, unknown
@@ -329,7 +328,7 @@ def judged(batch: Batch, task_id: str) -> TaskResult:
 
 def located(evaluator: VerifiedEvaluator, files: RunFiles) -> VerifiedEvaluator:
     """Return the evaluator with the addresses that the run itself says, where nobody gave others:
-    runs of several days may have had their sites in several places. Raises UserError."""
+    runs of several days may have had their sites at several addresses. Raises UserError."""
     if files.config is None or evaluator.hosts:
         return evaluator
     return replace(evaluator, hosts=load_hosts(files.config))
@@ -484,7 +483,7 @@ class Study(NamedTuple):
     others: int
 
     def files(self, run: StudyRun) -> RunFiles:
-        """Return what stands beside a run. Raises UserError for a file that leads out."""
+        """Return the files of a run. Raises UserError for a file that leads out."""
         return folder_files(DataFolder(self.path), run.folder, run.task_id)
 
 
@@ -756,38 +755,21 @@ def _site_macro(sites: Iterable[Macro]) -> SiteMacro:
     )
 
 
-_COLUMNS = (
-    *("site", "runs", "passed", "unknown", "success", "95 %"),
-    *("templates", "template macro", "macro's 95 %"),
-)
-
 _REASONS, _FIRST_REASONS = 10, 3
 _REASON = 300
 _SPREAD = 1e-9  # half a width below which shares are the same, but for their last digits
 _SCREEN = ("site", "runs", "passed", "unknown", "success [95 %]", "template macro [95 %]")
 
 
-def show_evaluation(summary: Summary, results: Sequence[TaskResult]) -> None:
-    """Print the summary of a batch, and why the first runs did not pass."""
-    rows = [("all", summary.overall), *summary.sites.items()]
-    show(f"{summary.mode}: {len(results)} runs", _COLUMNS, [_row(*row) for row in rows])
-    for note in _notes(summary):
-        sys.stdout.write(f"{note}\n")
-    if summary.failure_modes:
-        modes = list(summary.failure_modes.items())[:20]
-        show("what did not hold", ("check", "runs"), modes)
-    if summary.parse_failures:
-        show("unreadable answers", ("class", "runs"), list(summary.parse_failures.items()))
-    sys.stdout.writelines(f"{line}\n" for line in _reasons(results, _REASONS))
-
-
 def evaluation_screen(
-    summary: Summary, results: Sequence[TaskResult], *, rest: str, width: int | None = None
+    summary: Summary,
+    results: Sequence[TaskResult],
+    *,
+    full: bool = False,
+    width: int | None = None,
 ) -> str:
-    """Lay out the summary in at most 40 lines: the success, each site, what did not hold, why.
-
-    ``rest`` says where everything else stands.
-    """
+    """Lay out the summary in at most 40 lines: the success, each site, what did not hold, why; with
+    ``full`` all lines, and why answers could not be read."""
     whole = summary.overall
     finding = f"{summary.mode}: {whole.passed} of {whole.runs} runs passed"
     if whole.success is not None:
@@ -795,18 +777,22 @@ def evaluation_screen(
     if whole.unknown:
         finding += f"; {whole.unknown} unknown, which count as not passed"
     sites = [("all", whole), *(summary.sites.items() if len(summary.sites) > 1 else ())]
-    failures = [(name, str(runs)) for name, runs in summary.failure_modes.items()]
-    tables = [Table("", _SCREEN, [_short_row(*row) for row in sites], names=1)]
-    if failures:
-        tables.append(Table("", ("what did not hold", "runs"), failures, names=1))
-    told = list(_notes(summary))
+    tables = [Table("", _SCREEN, [_row(*row) for row in sites], names=1)]
+    counted = {"what did not hold": summary.failure_modes}
+    if full:
+        counted["unreadable answers"] = summary.parse_failures
+    for head, counts in counted.items():
+        rows = [(name, str(runs)) for name, runs in counts.items()]
+        tables += [Table("", (head, "runs"), rows, names=1)] if rows else []
+    notes = list(_notes(summary))
     if summary.not_judged:  # the note that comes last is the one to see first
-        told = [f"warning: {told[-1]}", *told[:-1]]
-    reasons = _reasons(results, _FIRST_REASONS)
-    return first_screen([finding], tables, reasons, told, rest=rest, width=width)
+        notes = [f"warning: {notes[-1]}", *notes[:-1]]
+    reasons = _reasons(results, _REASONS if full else _FIRST_REASONS)
+    rest = "" if full else "All tables: --full"
+    return first_screen([finding], tables, reasons, notes, rest=rest, width=width, full=full)
 
 
-def _short_row(site: str, macro: Macro) -> tuple[str, ...]:
+def _row(site: str, macro: Macro) -> tuple[str, ...]:
     mean = _share(macro.template_macro, _limits(macro.template_macro, macro.half_width))
     return (site, *map(str, (macro.runs, macro.passed, macro.unknown)), _rate(macro), mean)
 
@@ -878,18 +864,6 @@ def _reasons(results: Sequence[TaskResult], most: int) -> list[str]:
     if len(found) > most:
         lines.append(f"and {len(found) - most} more that did not pass: see tasks/")
     return lines
-
-
-def _row(site: str, macro: Macro) -> tuple[object, ...]:
-    shares = (macro.success, macro.template_macro)
-    success, mean = ("" if share is None else f"{share:.1%}" for share in shares)
-    spread = _limits(macro.template_macro, macro.half_width)
-    counts = (site, macro.runs, macro.passed, macro.unknown)
-    return (*counts, success, _range(_limits_of(macro)), macro.templates, mean, _range(spread))
-
-
-def _range(limits: tuple[float, float] | None) -> str:
-    return "" if limits is None else f"{limits[0]:.1%} to {limits[1]:.1%}"
 
 
 RESULT_FILE, RESULTS_FILE = "eval_result.json", "eval_results.json"

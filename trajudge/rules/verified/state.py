@@ -185,7 +185,7 @@ def ask(probe: RestProbe | SqlProbe) -> Any:
 def captured(
     probes: Mapping[str, RestProbe | SqlProbe], before: Mapping[str, Any] | None = None
 ) -> dict[str, State]:
-    """Return what every probe says now, beside what it said before the run."""
+    """Return the replies of all probes now, with those from before the run."""
     states = {}
     for name, probe in probes.items():
         earlier = (before or {}).get(name)
@@ -354,10 +354,10 @@ def record(
     replies = captured(probes)
     for name, reply in replies.items():
         earlier = recorded.get(name, _Recorded())
-        said: Any = UNSET if reply.failure else reply.after
+        value: Any = UNSET if reply.failure else reply.after
         if when == "before":
-            recorded[name] = msgspec.structs.replace(earlier, before=said)
+            recorded[name] = msgspec.structs.replace(earlier, before=value)
         else:
-            recorded[name] = msgspec.structs.replace(earlier, after=said, failure=reply.failure)
+            recorded[name] = msgspec.structs.replace(earlier, after=value, failure=reply.failure)
     write_json(file, recorded)
     return replies

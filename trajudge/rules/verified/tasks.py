@@ -1,6 +1,6 @@
 """Tasks of WebArena Verified as published (a JSON list of records), and of a user's own files.
 
-Every field of the published 812 tasks has its place here and unknown fields are mistakes, so that
+Every field of the published 812 tasks is declared here and unknown fields are mistakes, so that
 a misspelt option is not silently without effect. Fields that a record leaves out have the values
 that the released package gives them.
 Named parts of a file (subsets) are kept as in the package: ids, and a checksum of them.
@@ -185,7 +185,7 @@ def placeholders(text: str) -> set[str]:
 def load_tasks(path: Path, *, keep_flawed: bool = False) -> tuple[Task, ...]:
     """Return the tasks of a JSON file, in order.
 
-    Raises UserError that names file, place and mistake, for a task with a flaw only without
+    Raises UserError that names file, field and mistake, for a task with a flaw only without
     ``keep_flawed``.
     """
     made: list[Raw] = decode(read_bytes(path), list[Raw], path)
@@ -269,7 +269,7 @@ def checksum_of(task_ids: Sequence[TaskId]) -> str:
 
 
 def subset_ids(named: str, tasks: Path) -> frozenset[str]:
-    """Return the task ids of a subset, as texts: of a file, or by its name of one beside the task
+    """Return the task ids of a subset, as texts: of a file, or by its name of one next to the task
     file (``NAME.json`` or ``subsets/NAME.json``, as in the package).
 
     Raises UserError for none, for ids that stand twice, and for a checksum that is not theirs.
@@ -295,11 +295,11 @@ def _file(named: str, tasks: Path) -> Path:
     if path.exists() or not _NAME.fullmatch(named) or path.suffix == ".json":
         return path
     folder = tasks if tasks.is_dir() else tasks.parent
-    places = [folder / f"{named}.json", folder / "subsets" / f"{named}.json"]
-    for place in places:
-        if place.is_file():
-            return place
+    files = [folder / f"{named}.json", folder / "subsets" / f"{named}.json"]
+    for file in files:
+        if file.is_file():
+            return file
     raise UserError(
-        f"--subset {named}: no file of that name, and neither {places[0]} nor {places[1]}: "
+        f"--subset {named}: no file of that name, and neither {files[0]} nor {files[1]}: "
         "name the subset's file"
     )

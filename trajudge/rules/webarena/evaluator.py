@@ -111,10 +111,10 @@ def must_include(reference: str, cleaned: str, harness: Harness, *, lone: bool =
         return False
     if len(words(wanted)) != 1:
         return True
-    said = words(cleaned)
+    tokens = words(cleaned)
     if harness.whole_words == "parts":
-        said += [part for word in said if "/" in word for part in word.split("/")]
-    return wanted in said
+        tokens += [part for word in tokens if "/" in word for part in word.split("/")]
+    return wanted in tokens
 
 
 def options_of(reference: str, harness: Harness) -> list[str]:
@@ -204,11 +204,11 @@ def url_match(
 
 def _text_match(references: Iterable[str], found: str, *, whole: bool) -> tuple[bool, str]:
     """Compare addresses as texts: one slash at the end does not count."""
-    said = _without_slash(found)
+    url = _without_slash(found)
     wanted = [_without_slash(reference) for reference in references]
-    if said in wanted if whole else any(one in said for one in wanted):
+    if url in wanted if whole else any(one in url for one in wanted):
         return True, ""
-    return False, f"{said[:200]!r} {'is' if whole else 'holds'} none of the reference addresses"
+    return False, f"{url[:200]!r} {'is' if whole else 'holds'} none of the reference addresses"
 
 
 def _without_slash(url: str) -> str:
@@ -359,24 +359,24 @@ class WebArenaEvaluator:
             return
         # Cleaned twice, as there: two pairs of quotes come off.
         once = clean(answer, strips=harness.strips)
-        said = clean(once, strips=harness.strips)
+        cleaned = clean(once, strips=harness.strips)
         if references.exact_match is not UNSET:
             wanted = references.exact_match
-            held = exact_match(wanted, said, strips=harness.strips)
-            yield _Part([_text("answer.exact_match", held, wanted, said)])
+            held = exact_match(wanted, cleaned, strips=harness.strips)
+            yield _Part([_text("answer.exact_match", held, wanted, cleaned)])
         if references.must_include is not UNSET:
             listed = references.must_include
             made = [
                 _text(
                     f"answer.must_include.{index}",
-                    includes(text, said, harness, lone=len(listed) == 1),
+                    includes(text, cleaned, harness, lone=len(listed) == 1),
                     text,
-                    said,
+                    cleaned,
                 )
                 for index, text in enumerate(listed)
             ]
             yield _Part(made, harness.partial)
-        yield from map(_Part, _further(references, task.harness, once, said))
+        yield from map(_Part, _further(references, task.harness, once, cleaned))
         if references.fuzzy_match is not UNSET:
             yield _Part(list(self._fuzzy(task, references.fuzzy_match, once)))
 
@@ -514,20 +514,20 @@ class _Pages:
         """As in the harness, the first of the required contents hides the others."""
         required, harness, sites = check.required_contents, self.task.harness, self.evaluator.sites
         text = html.unescape(found) if harness.unescapes else found
-        said = clean(text, strips=harness.strips)
+        cleaned = clean(text, strips=harness.strips)
         if required.exact_match is not UNSET:
             wanted = render(required.exact_match, sites)
-            held = exact_match(wanted, said, strips=harness.strips)
-            return _Part([_on_page(f"{name}.exact_match", held, wanted, said)])
+            held = exact_match(wanted, cleaned, strips=harness.strips)
+            return _Part([_on_page(f"{name}.exact_match", held, wanted, cleaned)])
         if required.must_include is not UNSET:
             made = []
             for index, content in enumerate(required.must_include):
                 wanted = render(content, sites)
-                held = any(includes(one, said, harness) for one in wanted.split(OR))
-                made.append(_on_page(f"{name}.must_include.{index}", held, wanted, said))
+                held = any(includes(one, cleaned, harness) for one in wanted.split(OR))
+                made.append(_on_page(f"{name}.must_include.{index}", held, wanted, cleaned))
             return _Part(made, harness.partial)
         if required.must_exclude is not UNSET:
-            return _Part(_excluded(name, required.must_exclude, said, harness))
+            return _Part(_excluded(name, required.must_exclude, cleaned, harness))
         if required.required_values is not UNSET:
             number: float | None = whole_number(text)
             if number is None and not check.locator.startswith(("document.", "[...document.")):
@@ -544,11 +544,11 @@ class _Pages:
 
 
 def _further(
-    references: ReferenceAnswers, harness: Harness, once: str, said: str
+    references: ReferenceAnswers, harness: Harness, once: str, cleaned: str
 ) -> Iterator[list[Assertion]]:
     """Yield the comparisons of answers that VisualWebArena adds."""
     if references.must_exclude is not UNSET:
-        yield _excluded("answer", references.must_exclude, said, harness)
+        yield _excluded("answer", references.must_exclude, cleaned, harness)
     if references.one_of is not UNSET:
         wanted = [clean(text, strips=harness.strips) for text in references.one_of]
         held = any(text in once for text in wanted)
@@ -568,12 +568,12 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _excluded(name: str, texts: Sequence[str], said: str, harness: Harness) -> list[Assertion]:
+def _excluded(name: str, texts: Sequence[str], cleaned: str, harness: Harness) -> list[Assertion]:
     made = []
     for index, text in enumerate(texts):
-        held = not must_include(text, said, harness)
+        held = not must_include(text, cleaned, harness)
         reason = "" if held else f"{text[:200]!r} must not be there"
-        made.append(_text(f"{name}.must_exclude.{index}", held, text, said, reason))
+        made.append(_text(f"{name}.must_exclude.{index}", held, text, cleaned, reason))
     return made
 
 
@@ -601,26 +601,28 @@ def _valued(
     return made
 
 
-def _on_page(name: str, held: bool, reference: str, said: str) -> Assertion:
+def _on_page(name: str, held: bool, reference: str, cleaned: str) -> Assertion:
     """Return a comparison with a page's text, unknown where the reference has no address."""
     reason = "" if held else f"{reference[:200]!r} is not there"
-    made = _text(name, held, reference, said, reason)
-    if held or not (placeholder := unresolved(reference, said)):
+    made = _text(name, held, reference, cleaned, reason)
+    if held or not (placeholder := unresolved(reference, cleaned)):
         return made
     reason = f"{placeholder} has no address: give it in sites"
     return msgspec.structs.replace(made, outcome=Outcome.UNKNOWN, reason=reason)
 
 
-def _text(name: str, held: bool, reference: str, said: str, reason: str | None = None) -> Assertion:
+def _text(
+    name: str, held: bool, reference: str, cleaned: str, reason: str | None = None
+) -> Assertion:
     """Return a comparison with a cleaned text."""
     if reason is None:
-        reason = "" if held else f"{shown(said)[:200]!r} does not match {reference[:200]!r}"
+        reason = "" if held else f"{shown(cleaned)[:200]!r} does not match {reference[:200]!r}"
     return Assertion(
         name=name,
         outcome=decided(held),
         reason=reason,
         expected_normalised=clean(reference),
-        found_normalised=shown(said),
+        found_normalised=shown(cleaned),
         expected=reference,
     )
 

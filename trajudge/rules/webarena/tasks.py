@@ -3,7 +3,7 @@
 The harnesses of the family read the same fields by other rules; each ``Dialect`` is declared once,
 here, and recognised from its file by its own words (keys, checks, markers). The parts of a
 specification (``eval``) refuse keys they do not know: a misspelt check would check nothing. Keys of
-other benchmarks beside them are kept and named (``load_tasks``); around the specification they are
+other benchmarks among them are kept and named (``load_tasks``); around the specification they are
 ignored. Which of the fields are read depends on the task's dialect.
 """
 
@@ -157,8 +157,8 @@ def detected(path: Path) -> Dialect:
         what = f"are of several dialects ({', '.join(sorted(forms))})" if forms else "are of none"
         raise UserError(f"{path}: its tasks {what} of {', '.join(DIALECTS)}: name it by --dialect")
     rows = [row for row in DIALECTS.values() if row.form in forms]
-    said = frozenset(word for record in records for word in _words(record))
-    met = {row.name: row.words & said for row in rows if row.words & said}
+    used = frozenset(word for record in records for word in _words(record))
+    met = {row.name: row.words & used for row in rows if row.words & used}
     for row in rows:
         if row.name in met:
             met.pop(row.extends, None)
@@ -494,15 +494,15 @@ def _flaws(task: Task, others: dict[str, Any], row: Dialect) -> Iterator[TaskFla
         yield _of_others("eval.or", "or", "", row)
 
 
-def _page_flaws(check: PageCheck, place: str, row: Dialect) -> Iterator[TaskFlaw]:
+def _page_flaws(check: PageCheck, field: str, row: Dialect) -> Iterator[TaskFlaw]:
     for name in check.required_contents.given:
         if name not in row.harness.contents:
-            yield _of_others(f"{place}.required_contents.{name}", name, "contents", row)
+            yield _of_others(f"{field}.required_contents.{name}", name, "contents", row)
     if check.alternatives is not msgspec.UNSET:
         if not row.harness.or_entries:
-            yield _of_others(f"{place}.or", "or", "", row)
+            yield _of_others(f"{field}.or", "or", "", row)
         for index, other in enumerate(check.alternatives):
-            yield from _page_flaws(other, f"{place}.or[{index}]", row)
+            yield from _page_flaws(other, f"{field}.or[{index}]", row)
 
 
 def _of_others(field: str, name: str, part: str, row: Dialect) -> TaskFlaw:

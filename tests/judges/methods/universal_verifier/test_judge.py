@@ -93,7 +93,7 @@ def test_the_median_scoring_and_the_majority_count() -> None:
         outcome=[outcome_reply(success=one) for one in (False, True, True)],
     )
     judgment = judged(ask, votes=3)
-    assert judgment.scores["process"] == pytest.approx(4 / 6)
+    assert judgment.scores["process_score"] == pytest.approx(4 / 6)
     assert judgment.success is True
     assert judgment.reasoning == "True"
     assert judgment.record is not None
@@ -187,7 +187,7 @@ def test_success_means_what_the_option_says() -> None:
     judgment = by_option["outcome"]
     assert judgment.side_effect is True
     assert judgment.score is None
-    assert judgment.scores["process"] == pytest.approx(2 / 5)
+    assert judgment.scores["process_score"] == pytest.approx(2 / 5)
     assert judgment.scores["violation"] == 1
     assert judgment.scores["penalties"] == 1
 
@@ -248,9 +248,10 @@ def test_a_history_that_does_not_fit_is_cut() -> None:
 
 def test_prompt_and_reply_share_a_small_window() -> None:
     ask = StageScript()
-    judged(ask, max_prompt_tokens=10_000)
+    judged(ask, max_prompt_tokens=40_000, reply_tokens=30_000)
     strong = [call for call in ask.asked if call.stage != "baseline"]
-    assert {call.parameters["max_tokens"] for call in strong} == {5_000}
+    assert {call.parameters["max_tokens"] for call in strong} == {20_000}
+    assert ask.stages["outcome"] == 1
 
 
 @pytest.mark.parametrize(
@@ -291,3 +292,28 @@ def test_the_options_are_frozen_defaults_of_the_source() -> None:
     assert (options.votes, options.attempts, options.per_criterion) == (1, 5, 5)
     assert options.process_threshold == 0.8
     assert UniversalVerifier(options).prompt_hash
+
+
+@pytest.mark.parametrize(("step", "index"), [("1", 0), ("2-3", 2), ("3", 3), ("4", None)])
+def test_the_process_and_the_step_of_the_first_failure(step: str, index: int | None) -> None:
+    """Failure points number the actions from 1; the step is an index of the trajectory."""
+    run = acting_run(4)
+    silent = run.steps[1].model_copy(update={"action": None})
+    run = run.model_copy(update={"steps": (run.steps[0], silent, *run.steps[2:])})
+    point = {
+        "step_numbers": step,
+        "error_code": "3.5",
+        "error_category": "Execution & Strategy",
+        "error_type": "Incomplete task execution",
+        **dict.fromkeys(("what_happened", "agent_reasoning", "evidence", "impact"), "x"),
+    }
+    analysis = {"reasoning": "r", "has_failure": True, "failure_points": [point]}
+    replies = {"rubric": rubric_reply(None, points=5), "failures": json.dumps(analysis)}
+    for earned, sound in ((4, True), (3.9, False)):
+        ask = StageScript(**replies, rescore=rescore_reply(earned))
+        judgment = judged(ask, run, failures=True)
+        assert (judgment.process, judgment.failure_step) == (sound, index)
+        assert judgment.failure_type == "3.5 Incomplete task execution"
+        assert judgment.scores["process_score"] == pytest.approx(earned / 5)
+    without = judged(StageScript(**replies), run)
+    assert (without.process, without.failure_step, without.failure_type) == (True, None, None)

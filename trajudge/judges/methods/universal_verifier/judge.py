@@ -80,7 +80,7 @@ from trajudge.judges.replies import (
     parse_complete_reply,
 )
 from trajudge.prompts.render import Prompt, load_prompt
-from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.model import Record, Step, Trajectory
 from trajudge.trajectories.truncate import cut_middle
 
 # Of the window: what the task and the answer may take before they are cut.
@@ -153,13 +153,21 @@ class VerifierRecord(Record):
             return self.outcome and not self.violation.cp_violation
         return self.outcome
 
-    def verdict(self, success: bool) -> Verdict:
+    def verdict(
+        self, success: bool, options: UniversalVerifierOptions, steps: Sequence[Step] = ()
+    ) -> Verdict:
         """Build the verdict. There is no ``score``: points for the process are no confidence in
-        success."""
+        success.
+
+        ``process`` is whether the process score reaches ``options.process_threshold``;
+        ``failure_step`` and ``failure_type`` are of the earliest failure point, where ``failures``
+        were asked for. ``steps`` are those with an action, by which failure points are numbered
+        from 1: a number beyond them names no step.
+        """
         points, penalties = totals(self.items), sum(item.penalty for item in self.items)
         scores: dict[str, float | None] = {
-            "process": points.score,
-            "process_baseline": baseline_totals(self.items).score,
+            "process_score": points.score,
+            "process_score_baseline": baseline_totals(self.items).score,
             "max_points": points.max,
             "earned_points": points.earned,
             "criteria": len(self.items) - penalties,
@@ -167,8 +175,6 @@ class VerifierRecord(Record):
         }
         if self.violation is not None:
             scores["violation"] = self.violation.cp_violation
-        if self.failures is not None:
-            scores["first_failure_step"] = self.failures.first_failure_step
         if self.validity_after is not None:
             scores["ambiguous"] = self.validity_after.is_ambiguous
             scores["invalid"] = self.validity_after.is_invalid
@@ -179,9 +185,14 @@ class VerifierRecord(Record):
             "steps without a screenshot": self.without_screenshot,
         }
         speaker = _speaker(self.votes, self.outcome)
+        first = self.failures.first if self.failures else None
+        placed = first is not None and 1 <= first.first_step <= len(steps)
         return Verdict(
             success=success,
             side_effect=penalties > 0,
+            process=points.score >= options.process_threshold,
+            failure_step=steps[first.first_step - 1].index if first and placed else None,
+            failure_type=f"{first.error_code} {first.error_type}" if first else None,
             scores={name: float(score) for name, score in scores.items() if score is not None},
             reasoning=speaker.reasoning if speaker else "",
             fallback="; ".join(f"{heading}: {note}" for heading, note in notes.items() if note),
@@ -252,7 +263,7 @@ class UniversalVerifier:
         if success is None:
             missing = verification.errors.get("outcome") or verification.errors.get("violation")
             raise missing or ParseFailure("outcome: the votes give no majority")
-        return record.verdict(success)
+        return record.verdict(success, self._options, acting_steps(trajectory))
 
     def verification(self, trajectory: Trajectory, ask: Model) -> Verification:
         """Return the stages of one judgment, nothing asked yet."""

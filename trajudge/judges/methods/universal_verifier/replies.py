@@ -503,9 +503,9 @@ class FailureAnalysis(ReplyFields):
     failure_points: list[FailurePoint]
 
     @property
-    def first_failure_step(self) -> int | None:
-        """The step of the first failure, None without one."""
-        return self.failure_points[0].first_step if self.failure_points else None
+    def first(self) -> FailurePoint | None:
+        """The earliest failure point, None without one."""
+        return self.failure_points[0] if self.failure_points else None
 
 
 class TaskValidity(ReplyFields):

@@ -1,0 +1,91 @@
+"""What actions do without a browser: forms, links, history, keys, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.environments.cases import agent, job, sound
+from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.recording.recorder import recorded_offline
+from trajudge.environments.serving.run import ServedRun, open_run
+from trajudge.environments.text import TextSession
+from trajudge.environments.text.document import Document
+from trajudge.environments.text.tree import write
+
+
+@pytest.fixture
+def run() -> Iterator[ServedRun]:
+    opened = open_run(sound("buy").config, b"k")
+    yield opened
+    opened.state.close()
+
+
+def bid(session: TextSession, role: str, name: str = "") -> str:
+    return next(
+        e.bid for e in session.observe().elements if e.role == role and (not name or e.name == name)
+    )
+
+
+def test_what_cannot_be_done_is_an_error_and_changes_nothing(run: ServedRun) -> None:
+    session = TextSession(run)
+    expected = {
+        "click('4999')": "Error: no element with bid '4999'",
+        "burn('1')": "BadAction: no action is called 'burn'",
+        "goto('file:///etc/hostname')": f"Error: 'file:///etc/hostname' is outside of {run.origin}",
+        "go_back()": "Error: there is no page to go back to",
+        "go_forward()": "Error: there is no page to go forward to",
+    }
+    assert {action: session.act(action) for action in expected} == expected
+    assert session.observe().observation.url == run.start_url
+    assert run.state.dump() == run.before
+
+
+def test_a_form_is_sent_as_a_browser_spells_it(run: ServedRun) -> None:
+    session = TextSession(run)
+    session.act(f"fill({bid(session, 'searchbox')!r}, 'a b~*\"é')")
+    session.act(f"press({bid(session, 'searchbox')!r}, 'Enter')")
+    # The URL Standard's application/x-www-form-urlencoded serializer.
+    assert session.url == f"{run.origin}/products?words=a+b%7E*%22%C3%A9&category="
+    assert session.act("go_back()") is None
+    assert session.url == run.start_url
+    assert session.act("go_forward()") is None
+    assert session.url.endswith("&category=")
+
+
+def test_the_page_that_is_open_is_loaded_in_its_place(run: ServedRun) -> None:
+    session = TextSession(run)
+    assert session.act(f"goto({session.url!r})") is None
+    assert session.act("go_back()") == "Error: there is no page to go back to"
+    assert len(run.events) == 2
+
+
+def test_the_trace_holds_every_request_in_order() -> None:
+    recorded = recorded_offline(job(sound("buy"), agent(Behaviour.ORACLE)), 0)
+    assert recorded.finding.labels.success is True
+    assert all(step.observation.screenshot is None for step in recorded.trajectory.steps)
+    entries = recorded.har["log"]["entries"]
+    asked = [(entry["request"]["method"], entry["response"]["status"]) for entry in entries]
+    assert asked[0] == ("GET", 200)
+    place = asked.index(("POST", 303))
+    assert asked[place + 1] == ("GET", 200)
+    posted = entries[place]["request"]["postData"]
+    assert posted["mimeType"] == "application/x-www-form-urlencoded"
+    assert "_nonce=" in posted["text"]
+
+
+def test_a_tag_or_role_without_a_rule_is_an_error() -> None:
+    """A new widget must not be shown wrongly in silence."""
+    for html in ("<marquee>x</marquee>", "<p role='slider'>x</p>", "<input type='range'>"):
+        with pytest.raises(ValueError, match="has no rule in the text engine"):
+            write(Document(f"<body>{html}</body>"))
+
+
+def test_text_is_no_markup() -> None:
+    document = Document("<title>a &amp; b</title><body><p>&lt;b&gt; 'x'\n  y</p></body>")
+    assert write(document).full.splitlines() == [
+        "RootWebArea 'a & b', focused",
+        "\t[0] paragraph '', visible",
+        "\t\tStaticText \"<b> 'x' y\"",
+    ]

@@ -1,0 +1,365 @@
+"""A run's view of its site without a browser: observe, act, and the trace of its requests.
+
+The pages come from the run itself, over the same code as a browser's requests
+(``serving.pages.answer``), with the headers that a browser sends. What an action does is what HTML
+says of forms, links and controls (HTML Living Standard, sections 4.10.21 and 7.4). There is no
+layout: nothing has to be scrolled to, and nothing covers anything but an open dialog the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, urljoin, urlsplit, urlunsplit
+
+from trajudge.environments.chromium.action_syntax import (
+    LAST_WORDS,
+    Action,
+    Argument,
+    BadAction,
+    parse,
+)
+from trajudge.environments.chromium.actions import (
+    ActionRefused,
+    check_fill,
+    checked_address,
+    covered_by,
+    not_shown,
+)
+from trajudge.environments.chromium.session import AgentObservation
+from trajudge.environments.serving.pages import NAVIGATION, Request, Response, answer
+from trajudge.environments.serving.run import ServedRun
+from trajudge.environments.text.document import TEXT_INPUTS, TICKED, Document, Element
+from trajudge.environments.text.tree import write
+from trajudge.rules.har import RecordedRequest, RecordedResponse, har_document, har_entry
+from trajudge.trajectories.model import Observation
+from trajudge.util.terminal import one_line
+
+MOST_REDIRECTS = 20
+FORM = "application/x-www-form-urlencoded"
+_BREAKS = re.compile("\r\n|\r|\n")
+_BEGAN = "2026-03-02T10:00:00+00:00"
+_IDLE = (*LAST_WORDS, "noop", "scroll")
+_PLAIN = '<!doctype html><html><body><pre style="white-space: pre-wrap">{}</pre></body></html>'
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An entry of the history: its address, and what was posted to it, if anything was."""
+
+    url: str
+    form: Mapping[str, str] | None = None
+
+
+class TextSession:
+    """One run's page. ``observe``, ``act`` and ``har`` are those of ``chromium.Session``."""
+
+    def __init__(self, run: ServedRun) -> None:
+        self.run = run
+        self._history: list[_Entry] = []
+        self._index = -1
+        self._trace: list[RecordedRequest] = []
+        self._document = Document("")
+        self._navigate(_Entry(run.start_url))
+
+    @property
+    def url(self) -> str:
+        """The address of the page that is open."""
+        return self._history[self._index].url
+
+    def observe(self, error: str | None = None) -> AgentObservation:
+        """Return the page as it is now; ``error`` is what the last action failed with."""
+        document = self._document
+        tree = write(document)
+        observation = Observation(
+            url=self.url, axtree=tree.full, axtree_pruned=tree.pruned, page_error=error
+        )
+        return AgentObservation(
+            observation, tree.elements, document.title, tree.focused, (self.url,)
+        )
+
+    def act(self, text: str) -> str | None:
+        """Do an action. Returns the error that it failed with, one line; the page is then usable
+        all the same."""
+        try:
+            self._do(parse(text))
+        except BadAction as error:
+            return one_line(f"BadAction: {error}")
+        except ActionRefused as refused:
+            return one_line(f"Error: {refused}")
+        return None
+
+    def har(self) -> dict[str, Any]:
+        """Return the run's requests so far as a HAR 1.2 document; they took no time."""
+        return har_document([har_entry(request) for request in self._trace], "")
+
+    # --- addresses ---
+
+    def _follow(self, url: str) -> None:
+        """Go to an address; that of the page that is open is loaded again in its place."""
+        if self._history and url == self.url:
+            self._history[self._index] = self._load(_Entry(url))
+        else:
+            self._navigate(_Entry(url))
+
+    def _navigate(self, entry: _Entry) -> None:
+        """Load an address and add it to the history."""
+        arrived = self._load(entry)
+        del self._history[self._index + 1 :]
+        self._history.append(arrived)
+        self._index += 1
+
+    def _load(self, entry: _Entry) -> _Entry:
+        """Show what an address answers; returns the entry that redirects led to."""
+        for _ in range(MOST_REDIRECTS):
+            response = self._ask(entry)
+            if not response.location:
+                break
+            entry = _Entry(urljoin(entry.url, response.location))
+        body = response.body if isinstance(response.body, str) else ""
+        self._document = Document(
+            body if response.content_type == "text/html" else _PLAIN.format(escape(body))
+        )
+        return entry
+
+    def _ask(self, entry: _Entry) -> Response:
+        method = "GET" if entry.form is None else "POST"
+        parts = urlsplit(entry.url)
+        request = Request(
+            method,
+            parts.path or "/",
+            dict(parse_qsl(parts.query, keep_blank_values=True)),
+            entry.form or {},
+            NAVIGATION,
+        )
+        response = answer(self.run, request)
+        self._trace.append(_recorded(method, entry, response))
+        return response
+
+    def _through_history(self, by: int) -> None:
+        index = self._index + by
+        if not 0 <= index < len(self._history):
+            raise ActionRefused(f"there is no page to go {'back' if by < 0 else 'forward'} to")
+        self._index = index
+        entry = self._history[index]
+        self._history[index] = self._load(_Entry(entry.url))
+
+    # --- actions ---
+
+    def _do(self, action: Action) -> None:
+        name, arguments = action
+        if name == "goto":
+            self._follow(_normal(checked_address(str(arguments[0]), self.run.origin)))
+        elif name in ("go_back", "go_forward"):
+            self._through_history(-1 if name == "go_back" else 1)
+        elif name not in _IDLE:
+            bid, *others = arguments
+            element = self._document.by_bid.get(str(bid))
+            if element is None:
+                raise ActionRefused(f"no element with bid {str(bid)[:50]!r}")
+            self._on(element, name, others)
+
+    def _on(self, element: Element, name: str, arguments: list[Argument]) -> None:
+        if "disabled" in element.attributes:
+            raise ActionRefused(f"element {element.bid!r} is disabled")
+        if name in ("click", "dblclick", "hover"):
+            self._reach(element)
+            button = arguments[0] if arguments else "left"
+            if name != "hover" and button == "left":
+                self._click(element)
+        elif name == "fill":
+            self._fill(element, str(arguments[0]))
+        elif name == "select_option":
+            self._select(element, arguments[0])
+        elif name == "press":
+            self._press(element, str(arguments[0]))
+
+    def _reach(self, element: Element) -> None:
+        """Raise ActionRefused for what has no box, and for what a dialog covers."""
+        if element.tag == "option" or element.kind == "hidden":
+            raise not_shown(element.bid)
+        if not element.inert:
+            return
+        for dialog in self._document.by_bid.values():
+            if dialog.attributes.get("aria-modal") == "true":
+                raise ActionRefused(covered_by("dialog", dialog.attributes["aria-label"]))
+
+    def _click(self, element: Element) -> None:
+        document = self._document
+        target: Element | None = element
+        while target is not None and target.tag not in ("a", "button", "input", "label", "select"):
+            target = target.parent
+        if target is not None and target.tag == "label":
+            target = document.by_id.get(target.attributes.get("for", ""))
+        document.focus(None)
+        if target is None:
+            return
+        if target.tag == "a":
+            if "href" in target.attributes:
+                self._follow(urljoin(self.url, target.attributes["href"]))
+            return
+        document.focus(target)
+        if target.tag == "button":
+            self._submit(target)
+        elif target.tag == "select":
+            document.opened = None if document.opened is target else target
+        elif target.kind == "checkbox":
+            target.checked = not target.checked
+        elif target.kind == "radio":
+            for radio in document.radios(target):
+                radio.checked = radio is target
+
+    def _fill(self, element: Element, text: str) -> None:
+        kind = "text" if element.tag == "textarea" else element.kind or None
+        check_fill(element.bid, kind, text)
+        element.value = text if element.tag == "textarea" else _BREAKS.sub(" ", text)
+        self._document.focus(element)
+
+    def _select(self, element: Element, wanted: Argument) -> None:
+        if element.tag != "select":
+            raise ActionRefused(f"element {element.bid!r} has no options")
+        options = element.options
+        names = [str(one) for one in wanted] if isinstance(wanted, list) else [str(wanted)]
+        chosen = None
+        for name in names:
+            fitting = (o for o in options if name in (o.label, o.attributes.get("value", o.text())))
+            if (chosen := next(fitting, None)) is None:
+                raise ActionRefused(f"element {element.bid!r} has no option {name[:100]!r}")
+        if chosen is not None:
+            element.choose(chosen)
+
+    def _press(self, element: Element, keys: str) -> None:
+        """Press a key on the element if it takes the focus, else on what has it. Keys that only
+        move a caret or a page do nothing."""
+        document = self._document
+        if element.focusable:
+            document.focus(element)
+        target = document.focused
+        if keys in ("Tab", "Shift+Tab"):
+            document.move_focus(-1 if keys.startswith("Shift") else 1)
+        elif target is None:
+            return
+        elif target.kind in TEXT_INPUTS or target.tag == "textarea":
+            self._type(target, keys)
+        elif target.tag == "button" or target.kind in TICKED:
+            if keys == "Enter" and target.kind in TICKED:
+                self._submit_by_default(target)
+            elif keys in ("Enter", "Space", " "):
+                self._click(target)
+        elif target.tag == "select":
+            self._press_on_list(target, keys)
+        elif keys == "Enter" and target.tag == "a":
+            self._click(target)
+
+    def _press_on_list(self, target: Element, keys: str) -> None:
+        document = self._document
+        if keys in ("Enter", "Space", " "):
+            document.opened = None if document.opened is target else target
+        elif keys == "Escape":
+            document.opened = None
+        elif keys in ("ArrowDown", "ArrowUp") and document.opened is None:
+            options = target.options
+            index = next((i for i, option in enumerate(options) if option.checked), 0)
+            index += 1 if keys == "ArrowDown" else -1
+            if 0 <= index < len(options):
+                target.choose(options[index])
+
+    def _type(self, target: Element, keys: str) -> None:
+        key = {"Space": " "}.get(keys, keys)
+        if key == "Enter":
+            if target.tag == "textarea":
+                target.value += "\n"
+            else:
+                self._submit_by_default(target)
+        elif len(key) == 1 and key.isprintable() and target.kind not in ("date", "number"):
+            target.value += key
+
+    def _submit_by_default(self, element: Element) -> None:
+        form = element.within("form")
+        button = form and next((e for e in form.elements() if e.tag == "button"), None)
+        if button:
+            self._submit(button)
+
+    def _submit(self, button: Element) -> None:
+        """Send the form of a button: successful controls in document order."""
+        form = button.within("form")
+        if form is None:
+            return
+        entries = list(_successful(form, button))
+        action = urljoin(self.url, form.attributes.get("action", ""))
+        if form.attributes.get("method", "get").lower() == "post":
+            self._navigate(_Entry(action, dict(entries)))
+        else:
+            query = "&".join(f"{_encoded(name)}={_encoded(value)}" for name, value in entries)
+            self._navigate(_Entry(urlunsplit((*urlsplit(action)[:3], query, ""))))
+
+
+def _successful(form: Element, button: Element) -> Iterator[tuple[str, str]]:
+    for control in form.elements():
+        name = control.attributes.get("name")
+        if not name or "disabled" in control.attributes:
+            continue
+        if control.tag == "select":
+            if chosen := control.chosen:
+                yield name, chosen.attributes.get("value", chosen.text())
+        elif control.tag == "button":
+            if control is button:
+                yield name, control.attributes.get("value", "")
+        elif control.kind in ("checkbox", "radio"):
+            if control.checked:
+                yield name, control.attributes.get("value", "on")
+        elif control.tag in ("input", "textarea"):
+            yield name, control.value
+
+
+def _encoded(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return quote_plus(text, safe="*").replace("~", "%7E")
+
+
+def _normal(url: str) -> str:
+    """Return an address as a browser spells it: a path, and no characters beyond ASCII."""
+    parts = urlsplit(url)
+    whole = urlsplit(urljoin("http://host", parts.path or "/")).path  # without "." and ".."
+    path = quote(whole, safe="/%:@!$&'()*+,;=~|^[]")
+    return urlunsplit(
+        (
+            parts.scheme,
+            parts.netloc,
+            path,
+            quote(parts.query, safe="%/:@!$&()*+,;=?~|^[]{}`\\"),
+            parts.fragment,
+        )
+    )
+
+
+def _recorded(method: str, entry: _Entry, response: Response) -> RecordedRequest:
+    sent = None
+    headers = dict(NAVIGATION)
+    if entry.form is not None:
+        sent = "&".join(f"{_encoded(name)}={_encoded(value)}" for name, value in entry.form.items())
+        headers["Content-Type"] = FORM
+    given = {"Content-Type": response.content_type}
+    if response.location:
+        given["Location"] = response.location
+    return RecordedRequest(
+        method=method,
+        url=entry.url,
+        headers=headers,
+        body=sent,
+        response=RecordedResponse(
+            status=response.status,
+            status_text="",
+            headers=given,
+            mime_type=response.content_type,
+            size=len(response.body),
+        ),
+        started=_BEGAN,
+        total=0.0,
+        wait=0.0,
+        resource_type="Document",
+        error="",
+    )

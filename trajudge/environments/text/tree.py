@@ -1,0 +1,287 @@
+"""The accessibility tree of a document as Chromium 156 builds it, without a layout.
+
+The rules were read off the trees of Chromium itself; ``tests/environments/text`` holds both
+together on the pages of all applications. A tag or role that no rule names raises ValueError, so
+that a new widget cannot be shown wrongly in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trajudge.environments.chromium.axtree import AccessibilityTree, TreeWriter, Within
+from trajudge.environments.text.document import Document, Element, squashed
+
+ROLES = {
+    "a": "link", "article": "article", "aside": "complementary", "button": "button",
+    "dd": "definition", "dl": "DescriptionList", "dt": "term", "fieldset": "group",
+    "footer": "contentinfo", "form": "form", "h1": "heading", "h2": "heading", "h3": "heading",
+    "h4": "heading", "h5": "heading", "h6": "heading", "header": "banner", "img": "image",
+    "input": "input", "label": "LabelText", "legend": "Legend", "li": "listitem", "main": "main",
+    "nav": "navigation", "ol": "list", "option": "option", "p": "paragraph", "select": "combobox",
+    "table": "table", "td": "cell", "textarea": "textbox", "th": "header", "thead": "rowgroup",
+    "tr": "row", "ul": "list",
+}  # fmt: skip
+"""The role of each element by its tag; an input's follows from its type."""
+
+TRANSPARENT = frozenset(
+    {"b", "div", "em", "i", "pre", "section", "small", "span", "strong", "tbody"}
+)
+"""Elements that are no nodes: what is inside them stands in their place."""
+
+EXPLICIT = frozenset({"alert", "dialog", "region", "status"})
+"""The roles that a page may give an element by ``role``."""
+
+INPUTS = {
+    "checkbox": "checkbox", "date": "Date", "number": "spinbutton", "radio": "radio",
+    "search": "searchbox", "text": "textbox",
+}  # fmt: skip
+
+_FROM_CONTENT = frozenset(
+    {"button", "cell", "columnheader", "heading", "link", "option", "rowheader", "term"}
+)
+_CLICKABLE = frozenset({"a", "button", "input", "label", "select", "textarea"})
+_FLAT = frozenset({"dd", "p"})  # without content they have no height
+_DATE_PARTS = (("Month", 12, "mm"), ("Day", 31, "dd"), ("Year", 275760, "yyyy"))
+
+
+def write(document: Document) -> AccessibilityTree:
+    """Return the tree. Raises ValueError for a tag, role or type of input that it does not know."""
+    return _Walk(document).tree()
+
+
+class _Walk:
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.writer = TreeWriter()
+        # Theme "lines" writes a colon after terms by its style sheet.
+        self.colons = "items-lines" in document.classes
+
+    def tree(self) -> AccessibilityTree:
+        focused = "" if self.document.left else ", focused"
+        within = self.writer.add(Within(), "RootWebArea", self.document.title, focused)
+        self.children(self.document.body, within)
+        return self.writer.tree()
+
+    def children(self, element: Element, within: Within) -> None:
+        for child in element.children:
+            if isinstance(child, str):
+                self.text(child, within)
+            else:
+                self.element(child, within)
+
+    def text(self, text: str, within: Within) -> None:
+        if text := squashed(text):
+            self.writer.add(within, "StaticText", text)
+
+    def element(self, element: Element, within: Within) -> None:
+        attributes, tag = element.attributes, element.tag
+        if "inert" in attributes or "hidden" in attributes:
+            return
+        role = attributes.get("role")
+        if role is None:
+            if tag in TRANSPARENT or (tag == "p" and _is_picture(element)):
+                self.children(element, within)
+                return
+            role = ROLES.get(tag)
+        elif role not in EXPLICIT:
+            raise ValueError(f"the role {role!r} has no rule in the text engine")
+        if role is None:
+            raise ValueError(f"<{tag}> has no rule in the text engine")
+        if tag == "input":
+            self.input(element, within)
+        elif tag == "select":
+            self.choice(element, within)
+        elif tag == "textarea":
+            self.typed(element, within, "textbox")
+        elif tag == "label":
+            self.label(element, within)
+        else:
+            self.plain(element, within, role)
+
+    def plain(self, element: Element, within: Within, role: str) -> None:
+        attributes = element.attributes
+        if role == "header":
+            role = "rowheader" if attributes.get("scope") == "row" else "columnheader"
+        properties = [*_disabled(element)]
+        if attributes.get("aria-modal") == "true":
+            properties.append("modal=True")
+        inside = self.add(element, within, role, self.name(element, role), properties)
+        self.children(element, inside)
+        if role == "term" and self.colons:
+            self.text(":", inside)
+
+    def add(
+        self,
+        element: Element,
+        within: Within,
+        role: str,
+        name: str,
+        properties: Sequence[str] = (),
+        *,
+        value: object = "",
+        state: str = "",
+    ) -> Within:
+        """Write the line of an element; ``state`` is its value as agents see it."""
+        line = f" value={value!r}" if value != "" else ""
+        if element.tag in _CLICKABLE:
+            line += ", clickable"
+        if element.tag not in _FLAT or element.children:
+            line += ", visible"
+        # Of a date, one of its parts has the focus.
+        focused = role != "Date" and element is self.document.focused
+        if focused:
+            properties = [*properties, "focused"]
+        if properties:
+            line = ", ".join([line, *sorted(properties)])
+        return self.writer.add(
+            within, role, name, line, bid=element.bid, state=state, focused=focused
+        )
+
+    def name(self, element: Element, role: str) -> str:
+        attributes = element.attributes
+        if label := squashed(attributes.get("aria-label", "")):
+            return label
+        if element.tag == "img":
+            return squashed(attributes.get("alt", ""))
+        if element.tag == "fieldset":
+            legend = next((c for c in element.children if _is(c, "legend")), None)
+            return squashed(legend.text()) if legend else ""
+        if role in _FROM_CONTENT:
+            if role == "cell" and any(e.tag == "form" for e in element.elements()):
+                return ""
+            text = _content(element)
+            return f"{text}:" if role == "term" and self.colons else text
+        return ""
+
+    def labelled(self, element: Element) -> str:
+        if label := squashed(element.attributes.get("aria-label", "")):
+            return label
+        return next((squashed(e.text()) for e in self.labels_of(element)), "")
+
+    def labels_of(self, element: Element) -> Iterator[Element]:
+        name = element.attributes.get("id")
+        for other in self.document.by_bid.values():
+            if other.tag == "label" and name and other.attributes.get("for") == name:
+                yield other
+
+    # --- controls ---
+
+    def label(self, element: Element, within: Within) -> None:
+        control = self.document.by_id.get(element.attributes.get("for", ""))
+        if control is not None and control.kind in ("checkbox", "radio"):
+            return
+        self.children(element, self.add(element, within, "LabelText", ""))
+
+    def input(self, element: Element, within: Within) -> None:
+        kind = element.kind
+        if kind == "hidden":
+            return
+        role = INPUTS.get(kind)
+        if role is None:
+            raise ValueError(f"<input type={kind!r}> has no rule in the text engine")
+        if kind in ("checkbox", "radio"):
+            checked = "true" if element.checked else "false"
+            properties = [f"checked={checked!r}", *_disabled(element)]
+            self.add(element, within, role, self.labelled(element), properties, state=checked)
+        elif kind == "date":
+            self.date(element, within)
+        elif kind == "number":
+            self.number(element, within)
+        else:
+            self.typed(element, within, role)
+
+    def typed(self, element: Element, within: Within, role: str) -> None:
+        value = element.value
+        properties = [*_disabled(element), *_required(element)]
+        inside = self.add(
+            element, within, role, self.labelled(element), properties, value=value, state=value
+        )
+        for line in value.split("\n"):
+            self.text(line, inside)
+
+    def number(self, element: Element, within: Within) -> None:
+        value = element.value
+        number = float(value) if value else 0.0
+        shown: object = "" if not value else int(number) if number.is_integer() else number
+        limits = ("valuemax=0", "valuemin=0", f"valuetext={value!r}")
+        inside = self.add(
+            element,
+            within,
+            "spinbutton",
+            self.labelled(element),
+            [*_disabled(element), *_required(element), *limits],
+            value=shown,
+            state=str(shown),
+        )
+        self.text(value, inside)
+
+    def date(self, element: Element, within: Within) -> None:
+        value = element.value
+        name = self.labelled(element)
+        inside = self.add(
+            element, within, "Date", name, _disabled(element), value=value, state=value
+        )
+        year, month, day = [*value.split("-"), "", ""][:3] if value else ("", "", "")
+        for (part, most, shown), given in zip(_DATE_PARTS, (month, day, year), strict=True):
+            if part != "Month":
+                self.writer.add(inside, "StaticText", "/")
+            focus = ", focused" if part == "Month" and element is self.document.focused else ""
+            more = f" value={int(given or 0)}{focus}, valuemax={most}, valuemin=1, valuetext=''"
+            spin = self.writer.add(inside, "spinbutton", f"{part} {part}", more)
+            self.writer.add(spin, "StaticText", given or shown)
+        picker = "Show date picker Show date picker"
+        self.writer.add(inside, "button", picker, ", hasPopup='menu'")
+
+    def choice(self, element: Element, within: Within) -> None:
+        chosen = element.chosen
+        value = chosen.label if chosen is not None else ""
+        is_open = element is self.document.opened
+        popup = (f"expanded={is_open}", "hasPopup='menu'")
+        inside = self.add(
+            element,
+            within,
+            "combobox",
+            self.labelled(element),
+            [*_disabled(element), *popup, *_required(element)],
+            value=value,
+            state=value,
+        )
+        inside = self.writer.add(inside, "MenuListPopup", "")
+        for option in element.options:
+            selected = option is chosen
+            self.writer.add(
+                inside, "option", option.label, f", selected={selected}",
+                bid=option.bid, state=str(selected).lower(),
+            )  # fmt: skip
+
+
+def _is(child: Element | str, tag: str) -> bool:
+    return isinstance(child, Element) and child.tag == tag
+
+
+def _is_picture(element: Element) -> bool:
+    return all(_is(c, "img") or (isinstance(c, str) and not c.strip()) for c in element.children)
+
+
+def _content(element: Element) -> str:
+    """Return the name that an element has from what is inside it."""
+    return squashed(" ".join(_parts(element)))
+
+
+def _parts(element: Element) -> Iterator[str]:
+    for child in element.children:
+        if isinstance(child, str):
+            yield child
+        elif child.tag == "img":
+            yield child.attributes.get("alt", "")
+        else:
+            yield child.attributes.get("aria-label") or " ".join(_parts(child))
+
+
+def _disabled(element: Element) -> tuple[str, ...]:
+    return ("disabled=True",) if "disabled" in element.attributes else ()
+
+
+def _required(element: Element) -> tuple[str, ...]:
+    return ("required",) if "required" in element.attributes else ()
