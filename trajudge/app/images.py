@@ -20,14 +20,13 @@ from typing import NamedTuple
 from PIL import Image, ImageChops, ImageFilter
 
 from trajudge.trajectories.images import (
-    MAX_FILE_BYTES,
     MEMORY_LIMITER,
     EncodedImage,
     load_picture,
     needed,
     read_header,
 )
-from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.model import MAX_FILE_BYTES, ImageRef
 from trajudge.util.errors import ImageUnreadable
 from trajudge.util.files import DataFolder, UnsafeFile, read_regular, write_bytes
 from trajudge.util.machine import cache_folder

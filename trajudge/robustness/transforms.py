@@ -23,8 +23,7 @@ from PIL import Image, ImageDraw, ImageFont
 from trajudge.robustness.families import neutral
 from trajudge.robustness.model import LabelQuestion, NotApplicable, Relation, Subject, truth_after
 from trajudge.trajectories.actions import message_to_user
-from trajudge.trajectories.images import MAX_FILE_BYTES
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
+from trajudge.trajectories.model import MAX_FILE_BYTES, ImageRef, Observation, Step, Trajectory
 from trajudge.util.files import read_regular
 
 Transformation = Callable[..., Trajectory | NotApplicable]
