@@ -9,8 +9,7 @@ import json
 import sys
 from typing import Any
 
-from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.store import FORMAT
+from trajudge.trajectories.model import FORMAT, Trajectory
 
 _IMAGE = {
     "description": "SHA-256 of the image file images/<sha256>.<png|jpg|gif|webp|bin>; 64 zeros for "

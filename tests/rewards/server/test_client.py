@@ -26,7 +26,7 @@ from trajudge.trajectories.model import ImageRef, Trajectory
 
 TOKEN = "a-token-of-this-test"
 HEAD = f"Bearer {TOKEN}"
-Served = tuple[LlmServer, Server]
+Served = tuple[LlmServer, Server, Path]
 
 
 def picture(color: str) -> bytes:
@@ -58,7 +58,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         LlmServer(latency=0.2) as model,
         serving(folder, *words, "--base-url", f"{model.url}/v1") as server,
     ):
-        yield model, server
+        yield model, server, folder / "store"
 
 
 def client_of(served: Served, token: str | None = TOKEN) -> RewardClient:
@@ -91,8 +91,7 @@ def test_a_picture_that_the_server_lost_is_sent_again(served: Served) -> None:
     """The client knows what it sent; the store of a server may be a new one since."""
     client, shot = client_of(served), picture("green")
     client.push_sync(with_pictures(2, ImageRef(data=shot), ImageRef(data=shot)))
-    folder = Path(served[1].process.args[served[1].process.args.index("--store") + 1])  # type: ignore[union-attr,index]
-    (folder / "images" / f"{sha256(shot).hexdigest()}.png").unlink()
+    (served[2] / "images" / f"{sha256(shot).hexdigest()}.png").unlink()
     assert not has(served, shot)
     client.push_sync(with_pictures(2, ImageRef(data=shot), ImageRef(data=shot)))
     assert has(served, shot)
