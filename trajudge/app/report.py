@@ -90,7 +90,7 @@ FORMAT = 1
 _THREADS = 2
 
 
-class Document(NamedTuple):
+class FilledPage(NamedTuple):
     """The file's bytes; so many ``pictures`` stand in it, ``dropped`` did not fit."""
 
     content: bytes
@@ -133,7 +133,7 @@ class Album:
         self._asked.append(_Asked(ref, name, alt or name))
         return Markup("<!--picture-->")
 
-    def fill(self, page: str, config: ReportConfig) -> Document:
+    def fill(self, page: str, config: ReportConfig) -> FilledPage:
         """Put the pictures into a page of at most ``config.max_bytes``. Raises UserError where it
         is larger without any."""
         texts = [_bytes(text) for text in page.split("<!--picture-->")]
@@ -155,7 +155,7 @@ class Album:
                 filled[at], pictures = tag, pictures + is_picture
         dropped = len(filled) - at if room < 0 else 0
         parts = (part for pair in zip(texts, [*filled, b""], strict=True) for part in pair)
-        return Document(b"".join(parts), pictures, dropped)
+        return FilledPage(b"".join(parts), pictures, dropped)
 
 
 def _shrunk(refs: Sequence[ImageRef]) -> Generator[Future[SmallPicture]]:
@@ -172,7 +172,7 @@ def _shrunk(refs: Sequence[ImageRef]) -> Generator[Future[SmallPicture]]:
         pool.shutdown(cancel_futures=True)
 
 
-def report_document(content: Content, config: ReportConfig) -> Document:
+def report_document(content: Content, config: ReportConfig) -> FilledPage:
     """Render the page; equal content gives equal bytes. Raises UserError where even without
     pictures it is larger than allowed."""
     album = Album()
@@ -279,7 +279,7 @@ def write_report(config: ReportConfig) -> str:
     )
 
 
-def _written(content: Content, document: Document, config: ReportConfig) -> list[str]:
+def _written(content: Content, document: FilledPage, config: ReportConfig) -> list[str]:
     lines = [
         f"{config.page}: {len(document.content) / 1e6:.1f} MB, {len(content.cases)} of "
         f"{content.wrong:,} trajectories with a wrong verdict, {document.pictures} pictures"
