@@ -62,7 +62,7 @@ def bodies(server: LlmServer) -> Counter[bytes]:
 
 
 def differences(name: str, dataset: Path, *words: str) -> tuple[int, int]:
-    """How many requests the package makes, and how many of its bodies or ours have no equal."""
+    """How many requests the package makes, and how many bodies only one of us sends."""
     with LlmServer(text=answer, record=10**6) as server:
         ask_as_the_package(name, dataset, Path("scratch") / name, server.url)
         theirs = bodies(server)
@@ -71,7 +71,8 @@ def differences(name: str, dataset: Path, *words: str) -> tuple[int, int]:
         asked = ["--adapter", "openai", "--base-url", f"{server.url}/v1", "--yes", *words]
         assert main([*row, *asked, "--out", f"runs/{name}", "--cache", f"{name}.sqlite"]) == 0
         ours = bodies(server)
-    return theirs.total(), ((theirs - ours) + (ours - theirs)).total()
+    # Two histories may give one prompt, of which the cache answers the second.
+    return theirs.total(), len(theirs.keys() ^ ours.keys())
 
 
 @pytest.fixture(scope="module")

@@ -286,9 +286,9 @@ def read_texts(
         excerpted = _excerpted(modules[file], excerpt)
         template = None if excerpted is None else _template(excerpted, excerpt)
         if template is None:
-            what = f"{excerpt.variable} of {excerpt.function}".removesuffix(" of ")
+            place = f"{excerpt.variable} of {excerpt.function}".removesuffix(" of ")
             raise UserError(
-                f"{file} lacks the prompt {what} as it is known: {_another_version(source)}"
+                f"{file} lacks the prompt {place} as it is known: {_another_version(source)}"
             )
         texts[name] = template
     return PublishedTexts(texts, untrusted)
@@ -318,14 +318,14 @@ def _excerpted(module: ast.Module, excerpt: Excerpt) -> str | None:
     if excerpt.function:
         nodes = list(_function(module, excerpt.function))
     if excerpt.variable == "text":
-        found = list(_text_parts(nodes))
+        texts = list(_text_parts(nodes))
     elif excerpt.variable == "format":
-        found = list(_formatted(nodes))
+        texts = list(_formatted(nodes))
     else:
-        found = _string_constants(nodes).get(excerpt.variable, [])
-    if len(found) <= excerpt.nth:
+        texts = _string_constants(nodes).get(excerpt.variable, [])
+    if len(texts) <= excerpt.nth:
         return None
-    text = found[excerpt.nth] if excerpt.function else found[-1]
+    text = texts[excerpt.nth] if excerpt.function else texts[-1]
     return text.strip() if excerpt.stripped else text
 
 
