@@ -173,7 +173,7 @@ def test_faults_of_the_judge_reach_the_table(capsys: pytest.CaptureFixture[str])
     assert len(runs) == 3
     faulty = [len(acting_steps(run)) > LONG for run in runs]
     assert 0 < sum(faulty) < len(runs)
-    labels = []
+    labels: list[Label] = []
     for run, bad in zip(runs, faulty, strict=True):
         judgment = judgments[run.key]
         third = acting_steps(run)[2].index

@@ -21,7 +21,7 @@ from tests.llm_server import LlmServer
 from tests.rewards.cases import calibrated_words, trajectory
 from tests.rewards.server.conftest import record_of, serving
 from trajudge.rewards import trainers
-from trajudge.rewards.client import URL, RewardClient
+from trajudge.rewards.client import URL, RewardClient, RewardUnavailable
 from trajudge.rewards.reward import Abstained
 
 BASE_RATE = 0.3
@@ -115,9 +115,9 @@ def test_nemo_gym_gets_its_row_back_with_a_mask(url: str) -> None:
 def test_an_abstention_is_an_exception_for_verifiers() -> None:
     traces = {name: SimpleNamespace(info={"trajectory_id": name}) for name in ("r0", FAILED)}
     assert asyncio.run(trainers.verifiers_reward(traces["r0"])) != BASE_RATE
-    with pytest.raises(Abstained, match=r"shop/a/t1: failed"):
+    with pytest.raises(Abstained, match=r"^shop/a/t1: failed \("):
         asyncio.run(trainers.verifiers_reward(traces[FAILED]))
-    with pytest.raises(trainers.RewardUnavailable, match="trajectory_id"):
+    with pytest.raises(RewardUnavailable, match="trajectory_id"):
         asyncio.run(trainers.verifiers_reward(SimpleNamespace(info={})))
 
 
@@ -143,11 +143,11 @@ def test_rllm_gets_its_output_or_an_exception() -> None:
     found = [evaluator.evaluate(task, episode) for task, episode in given]
     assert len({one.reward for one in found}) == 1
     assert found[0].metadata["judge"] == "simplified-axtree:mock"
-    with pytest.raises(Abstained, match=r"shop/a/t1: failed"):
+    with pytest.raises(Abstained, match=r"^shop/a/t1: failed \("):
         evaluator.evaluate({"trajectory_id": FAILED}, empty)
-    with pytest.raises(trainers.RewardUnavailable, match="a task without trajectory_id"):
+    with pytest.raises(RewardUnavailable, match="a task without trajectory_id"):
         evaluator.evaluate({}, empty)
-    with pytest.raises(trainers.RewardUnavailable, match="install rllm"):
+    with pytest.raises(RewardUnavailable, match="install rllm"):
         trainers.RllmEvaluator().evaluate(named, empty)
 
 
@@ -228,7 +228,7 @@ def test_what_a_gateway_answers_is_no_reward(status: int, body: bytes, told: str
     date = "Fri, 27 Nov 2026 19:00:00 GMT"
     with (
         gateway(status, body, date) as (address, _),
-        pytest.raises(trainers.RewardUnavailable) as raised,
+        pytest.raises(RewardUnavailable) as raised,
     ):
         RewardClient(address, deadline=0.5).ask_sync("r0")
     assert str(raised.value) == f"{address}: {told}"
@@ -258,9 +258,7 @@ def test_a_row_without_an_id_is_told_what_it_lacks() -> None:
         (trainers.art_group(SimpleNamespace(trajectories=[row])), "a trajectory's metadata"),
         (trainers.verifiers_reward(row), "a trace's info"),
     ):
-        with pytest.raises(
-            trainers.RewardUnavailable, match=f"^{told} without trajectory_id: give"
-        ):
+        with pytest.raises(RewardUnavailable, match=f"^{told} without trajectory_id: give"):
             asyncio.run(asked)
 
 

@@ -18,7 +18,8 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.rewards.cases import calibrated_words, trajectory
 from tests.rewards.server.conftest import record_of, serving
-from trajudge.rewards.trainers import RewardUnavailable, verl_score
+from trajudge.rewards.client import RewardUnavailable
+from trajudge.rewards.trainers import verl_score
 
 ROOT = Path(__file__).parents[2]
 COUNT, BASE_RATE, GROUP = 40, 0.3, 8

@@ -198,7 +198,7 @@ def test_any_run_is_changed_as_declared_or_not_at_all(
             assert made.reason
             continue
         assert problems(one, source, made) == []
-        assert made.model_dump_json() == apply(one, source, facts, seed).model_dump_json()
+        assert made == apply(one, source, facts, seed)
         assert [step.index for step in made.trajectory.steps] == list(
             range(len(made.trajectory.steps))
         )

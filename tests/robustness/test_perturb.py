@@ -95,6 +95,6 @@ def test_texts_may_hold_what_unicode_calls_the_end_of_a_line(tmp_path: Path) -> 
         content = file.read_bytes()
         assert all(letter.encode() in content for letter in "\u2028\u2029\x85"), "not escaped"
     assert main(words) == 0, "the canaries are asked again"
-    (run,) = (out / "runs").iterdir() if (out / "runs").is_dir() else ()
+    (run,) = (out / "runs").iterdir()
     given = ["robust", str(run), "--attacked", str(out / "attacked"), "--out", str(tmp_path / "o")]
     assert main(given) == 0

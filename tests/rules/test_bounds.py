@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from pydantic import JsonValue
 
 from tests.rules.verified.tasks import HOSTS, answer, page, request, task, trace
 from tests.tables import table
@@ -57,7 +58,8 @@ def padded(kind: str, text: str) -> Callable[[int], object]:
 
 
 def point(keys: int) -> object:
-    return normalise("coordinates", {"lat": 1, "lon": 2} | {f"{n}": 0 for n in range(keys - 2)})
+    value: dict[str, JsonValue] = {"lat": 1, "lon": 2}
+    return normalise("coordinates", value | {f"{n}": 0 for n in range(keys - 2)})
 
 
 BOUNDS: dict[str, tuple[Callable[[int], object], int]] = {

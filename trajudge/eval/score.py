@@ -166,10 +166,10 @@ def read_sources(config: ScoreConfig) -> Source:
             "choose one with --annotations KIND/POLICY:PATH"
         )
     if not config.annotations:
-        named = [(source.name, source.labels) for source in sources]
-        refuse_conflicts(named)
-        for said in unanswered_notes(named):
-            sys.stderr.write(f"warning: {one_line(said)}\n")
+        by_run = [(source.name, source.labels) for source in sources]
+        refuse_conflicts(by_run)
+        for note in unanswered_notes(by_run):
+            sys.stderr.write(f"warning: {one_line(note)}\n")
     if config.split != "all":
         combined.restrict(config.split)
     return combined

@@ -11,7 +11,7 @@ from trajudge.environments.agents.script import Behaviour
 from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.text import TextSession
-from trajudge.environments.text.document import Document
+from trajudge.environments.text.document import PageDocument
 from trajudge.environments.text.tree import write
 
 
@@ -79,11 +79,11 @@ def test_a_tag_or_role_without_a_rule_is_an_error() -> None:
     """A new widget must not be shown wrongly in silence."""
     for html in ("<marquee>x</marquee>", "<p role='slider'>x</p>", "<input type='range'>"):
         with pytest.raises(ValueError, match="has no rule in the text engine"):
-            write(Document(f"<body>{html}</body>"))
+            write(PageDocument(f"<body>{html}</body>"))
 
 
 def test_text_is_no_markup() -> None:
-    document = Document("<title>a &amp; b</title><body><p>&lt;b&gt; 'x'\n  y</p></body>")
+    document = PageDocument("<title>a &amp; b</title><body><p>&lt;b&gt; 'x'\n  y</p></body>")
     assert write(document).full.splitlines() == [
         "RootWebArea 'a & b', focused",
         "\t[0] paragraph '', visible",

@@ -16,15 +16,15 @@ TICKED = frozenset({"checkbox", "radio"})
 _SPACE = re.compile("[ \t\n\f\r]+")
 
 
-class Element:
+class HtmlElement:
     """An element of the body. ``bid`` is its number in document order, from 0. ``value`` and
     ``checked`` are the state of a control, of a list the value of the chosen option."""
 
     __slots__ = ("attributes", "bid", "checked", "children", "parent", "tag", "value")
 
-    def __init__(self, tag: str, attributes: dict[str, str], parent: Element | None) -> None:
+    def __init__(self, tag: str, attributes: dict[str, str], parent: HtmlElement | None) -> None:
         self.tag, self.attributes, self.parent = tag, attributes, parent
-        self.children: list[Element | str] = []
+        self.children: list[HtmlElement | str] = []
         self.bid = ""
         self.value = ""
         self.checked = False
@@ -34,10 +34,10 @@ class Element:
         """The type of an input, in lower case; "" for another element."""
         return self.attributes.get("type", "text").lower() if self.tag == "input" else ""
 
-    def elements(self) -> Iterator[Element]:
+    def elements(self) -> Iterator[HtmlElement]:
         """Yield the elements inside, in document order."""
         for child in self.children:
-            if isinstance(child, Element):
+            if isinstance(child, HtmlElement):
                 yield child
                 yield from child.elements()
 
@@ -45,9 +45,9 @@ class Element:
         """Return the text inside, as it stands."""
         return "".join(c if isinstance(c, str) else c.text() for c in self.children)
 
-    def within(self, tag: str) -> Element | None:
+    def within(self, tag: str) -> HtmlElement | None:
         """Return the nearest element of this tag around or at this one."""
-        around: Element | None = self
+        around: HtmlElement | None = self
         while around is not None and around.tag != tag:
             around = around.parent
         return around
@@ -55,7 +55,7 @@ class Element:
     @property
     def inert(self) -> bool:
         """Whether the element is out of reach, as what lies under an open dialog."""
-        around: Element | None = self
+        around: HtmlElement | None = self
         while around is not None and "inert" not in around.attributes:
             around = around.parent
         return around is not None
@@ -69,16 +69,16 @@ class Element:
         return control and "disabled" not in self.attributes
 
     @property
-    def options(self) -> list[Element]:
+    def options(self) -> list[HtmlElement]:
         """The options of a list."""
         return [inside for inside in self.elements() if inside.tag == "option"]
 
     @property
-    def chosen(self) -> Element | None:
+    def chosen(self) -> HtmlElement | None:
         """The option of a list that is chosen, if it has any."""
         return next((option for option in self.options if option.checked), None)
 
-    def choose(self, option: Element) -> None:
+    def choose(self, option: HtmlElement) -> None:
         """Choose an option of a list in place of the one that was."""
         for other in self.options:
             other.checked = other is option
@@ -89,7 +89,7 @@ class Element:
         return squashed(self.attributes.get("label") or self.text())
 
 
-class Document:
+class PageDocument:
     """A page: its title, its body, and the elements of the body by ``bid``."""
 
     def __init__(self, html: str) -> None:
@@ -98,24 +98,24 @@ class Document:
         title = head and head.css_first("title")
         self.title = squashed(title.text()) if title else ""
         self.classes = frozenset(((body and body.attributes.get("class")) or "").split())
-        self.body = Element("body", {}, None)
-        self.by_bid: dict[str, Element] = {}
-        self.by_id: dict[str, Element] = {}
-        self.focused: Element | None = None
+        self.body = HtmlElement("body", {}, None)
+        self.by_bid: dict[str, HtmlElement] = {}
+        self.by_id: dict[str, HtmlElement] = {}
+        self.focused: HtmlElement | None = None
         self.left = False  # the focus went on to the browser's own controls
-        self.opened: Element | None = None  # the list whose options are open
+        self.opened: HtmlElement | None = None  # the list whose options are open
         if body is not None:
             self._read(body, self.body)
         for element in self.by_bid.values():
             _settle(element)
 
-    def focus(self, element: Element | None) -> None:
+    def focus(self, element: HtmlElement | None) -> None:
         """Give the focus to an element, or to none."""
         self.focused, self.left = element, False
         if self.opened is not element:
             self.opened = None
 
-    def radios(self, radio: Element) -> list[Element]:
+    def radios(self, radio: HtmlElement) -> list[HtmlElement]:
         """Return the radio buttons of the group that one belongs to."""
         form, name = radio.within("form"), radio.attributes.get("name")
         return [
@@ -143,7 +143,7 @@ class Document:
         self.focus(stops[index] if 0 <= index < len(stops) else None)
         self.left = self.focused is None
 
-    def _read(self, node: LexborNode, into: Element) -> None:
+    def _read(self, node: LexborNode, into: HtmlElement) -> None:
         child = node.child
         while child is not None:
             tag = child.tag
@@ -151,7 +151,7 @@ class Document:
                 into.children.append(child.text_content or "")
             elif tag and tag[0] not in "-!":
                 attributes = {name: value or "" for name, value in child.attributes.items()}
-                element = Element(tag, attributes, into)
+                element = HtmlElement(tag, attributes, into)
                 element.bid = str(len(self.by_bid))
                 self.by_bid[element.bid] = element
                 if name := attributes.get("id"):
@@ -162,7 +162,7 @@ class Document:
             child = child.next
 
 
-def _settle(element: Element) -> None:
+def _settle(element: HtmlElement) -> None:
     """Give a control the state that the document states."""
     attributes = element.attributes
     match element.tag:

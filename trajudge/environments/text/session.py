@@ -32,7 +32,7 @@ from trajudge.environments.chromium.actions import (
 from trajudge.environments.chromium.session import AgentObservation
 from trajudge.environments.serving.pages import NAVIGATION, Request, Response, answer
 from trajudge.environments.serving.run import ServedRun
-from trajudge.environments.text.document import TEXT_INPUTS, TICKED, Document, Element
+from trajudge.environments.text.document import TEXT_INPUTS, TICKED, HtmlElement, PageDocument
 from trajudge.environments.text.tree import write
 from trajudge.rules.har import RecordedRequest, RecordedResponse, har_document, har_entry
 from trajudge.trajectories.model import Observation
@@ -62,7 +62,7 @@ class TextSession:
         self._history: list[_Entry] = []
         self._index = -1
         self._trace: list[RecordedRequest] = []
-        self._document = Document("")
+        self._document = PageDocument("")
         self._navigate(_Entry(run.start_url))
 
     @property
@@ -120,7 +120,7 @@ class TextSession:
                 break
             entry = _Entry(urljoin(entry.url, response.location))
         body = response.body if isinstance(response.body, str) else ""
-        self._document = Document(
+        self._document = PageDocument(
             body if response.content_type == "text/html" else _PLAIN.format(escape(body))
         )
         return entry
@@ -162,7 +162,7 @@ class TextSession:
                 raise ActionRefused(f"no element with bid {str(bid)[:50]!r}")
             self._on(element, name, others)
 
-    def _on(self, element: Element, name: str, arguments: list[Argument]) -> None:
+    def _on(self, element: HtmlElement, name: str, arguments: list[Argument]) -> None:
         if "disabled" in element.attributes:
             raise ActionRefused(f"element {element.bid!r} is disabled")
         if name in ("click", "dblclick", "hover"):
@@ -177,7 +177,7 @@ class TextSession:
         elif name == "press":
             self._press(element, str(arguments[0]))
 
-    def _reach(self, element: Element) -> None:
+    def _reach(self, element: HtmlElement) -> None:
         """Raise ActionRefused for what has no box, and for what a dialog covers."""
         if element.tag == "option" or element.kind == "hidden":
             raise not_shown(element.bid)
@@ -187,9 +187,9 @@ class TextSession:
             if dialog.attributes.get("aria-modal") == "true":
                 raise ActionRefused(covered_by("dialog", dialog.attributes["aria-label"]))
 
-    def _click(self, element: Element) -> None:
+    def _click(self, element: HtmlElement) -> None:
         document = self._document
-        target: Element | None = element
+        target: HtmlElement | None = element
         while target is not None and target.tag not in ("a", "button", "input", "label", "select"):
             target = target.parent
         if target is not None and target.tag == "label":
@@ -212,13 +212,13 @@ class TextSession:
             for radio in document.radios(target):
                 radio.checked = radio is target
 
-    def _fill(self, element: Element, text: str) -> None:
+    def _fill(self, element: HtmlElement, text: str) -> None:
         kind = "text" if element.tag == "textarea" else element.kind or None
         check_fill(element.bid, kind, text)
         element.value = text if element.tag == "textarea" else _BREAKS.sub(" ", text)
         self._document.focus(element)
 
-    def _select(self, element: Element, wanted: Argument) -> None:
+    def _select(self, element: HtmlElement, wanted: Argument) -> None:
         if element.tag != "select":
             raise ActionRefused(f"element {element.bid!r} has no options")
         options = element.options
@@ -231,7 +231,7 @@ class TextSession:
         if chosen is not None:
             element.choose(chosen)
 
-    def _press(self, element: Element, keys: str) -> None:
+    def _press(self, element: HtmlElement, keys: str) -> None:
         """Press a key on the element if it takes the focus, else on what has it. Keys that only
         move a caret or a page do nothing."""
         document = self._document
@@ -254,7 +254,7 @@ class TextSession:
         elif keys == "Enter" and target.tag == "a":
             self._click(target)
 
-    def _press_on_list(self, target: Element, keys: str) -> None:
+    def _press_on_list(self, target: HtmlElement, keys: str) -> None:
         document = self._document
         if keys in ("Enter", "Space", " "):
             document.opened = None if document.opened is target else target
@@ -267,7 +267,7 @@ class TextSession:
             if 0 <= index < len(options):
                 target.choose(options[index])
 
-    def _type(self, target: Element, keys: str) -> None:
+    def _type(self, target: HtmlElement, keys: str) -> None:
         key = {"Space": " "}.get(keys, keys)
         if key == "Enter":
             if target.tag == "textarea":
@@ -277,13 +277,13 @@ class TextSession:
         elif len(key) == 1 and key.isprintable() and target.kind not in ("date", "number"):
             target.value += key
 
-    def _submit_by_default(self, element: Element) -> None:
+    def _submit_by_default(self, element: HtmlElement) -> None:
         form = element.within("form")
         button = form and next((e for e in form.elements() if e.tag == "button"), None)
         if button:
             self._submit(button)
 
-    def _submit(self, button: Element) -> None:
+    def _submit(self, button: HtmlElement) -> None:
         """Send the form of a button: successful controls in document order."""
         form = button.within("form")
         if form is None:
@@ -297,7 +297,7 @@ class TextSession:
             self._navigate(_Entry(urlunsplit((*urlsplit(action)[:3], query, ""))))
 
 
-def _successful(form: Element, button: Element) -> Iterator[tuple[str, str]]:
+def _successful(form: HtmlElement, button: HtmlElement) -> Iterator[tuple[str, str]]:
     for control in form.elements():
         name = control.attributes.get("name")
         if not name or "disabled" in control.attributes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trajudge.environments.chromium.axtree import AccessibilityTree, TreeWriter, Within
-from trajudge.environments.text.document import Document, Element, squashed
+from trajudge.environments.text.document import HtmlElement, PageDocument, squashed
 
 ROLES = {
     "a": "link", "article": "article", "aside": "complementary", "button": "button",
@@ -45,13 +45,13 @@ _FLAT = frozenset({"dd", "p"})  # without content they have no height
 _DATE_PARTS = (("Month", 12, "mm"), ("Day", 31, "dd"), ("Year", 275760, "yyyy"))
 
 
-def write(document: Document) -> AccessibilityTree:
+def write(document: PageDocument) -> AccessibilityTree:
     """Return the tree. Raises ValueError for a tag, role or type of input that it does not know."""
     return _Walk(document).tree()
 
 
 class _Walk:
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: PageDocument) -> None:
         self.document = document
         self.writer = TreeWriter()
         # Theme "lines" writes a colon after terms by its style sheet.
@@ -63,7 +63,7 @@ class _Walk:
         self.children(self.document.body, within)
         return self.writer.tree()
 
-    def children(self, element: Element, within: Within) -> None:
+    def children(self, element: HtmlElement, within: Within) -> None:
         for child in element.children:
             if isinstance(child, str):
                 self.text(child, within)
@@ -74,7 +74,7 @@ class _Walk:
         if text := squashed(text):
             self.writer.add(within, "StaticText", text)
 
-    def element(self, element: Element, within: Within) -> None:
+    def element(self, element: HtmlElement, within: Within) -> None:
         attributes, tag = element.attributes, element.tag
         if "inert" in attributes or "hidden" in attributes:
             return
@@ -99,7 +99,7 @@ class _Walk:
         else:
             self.plain(element, within, role)
 
-    def plain(self, element: Element, within: Within, role: str) -> None:
+    def plain(self, element: HtmlElement, within: Within, role: str) -> None:
         attributes = element.attributes
         if role == "header":
             role = "rowheader" if attributes.get("scope") == "row" else "columnheader"
@@ -113,7 +113,7 @@ class _Walk:
 
     def add(
         self,
-        element: Element,
+        element: HtmlElement,
         within: Within,
         role: str,
         name: str,
@@ -138,14 +138,14 @@ class _Walk:
             within, role, name, line, bid=element.bid, state=state, focused=focused
         )
 
-    def name(self, element: Element, role: str) -> str:
+    def name(self, element: HtmlElement, role: str) -> str:
         attributes = element.attributes
         if label := squashed(attributes.get("aria-label", "")):
             return label
         if element.tag == "img":
             return squashed(attributes.get("alt", ""))
         if element.tag == "fieldset":
-            legend = next((c for c in element.children if _is(c, "legend")), None)
+            legend = next((e for e in element.elements() if e.tag == "legend"), None)
             return squashed(legend.text()) if legend else ""
         if role in _FROM_CONTENT:
             if role == "cell" and any(e.tag == "form" for e in element.elements()):
@@ -154,12 +154,12 @@ class _Walk:
             return f"{text}:" if role == "term" and self.colons else text
         return ""
 
-    def labelled(self, element: Element) -> str:
+    def labelled(self, element: HtmlElement) -> str:
         if label := squashed(element.attributes.get("aria-label", "")):
             return label
         return next((squashed(e.text()) for e in self.labels_of(element)), "")
 
-    def labels_of(self, element: Element) -> Iterator[Element]:
+    def labels_of(self, element: HtmlElement) -> Iterator[HtmlElement]:
         name = element.attributes.get("id")
         for other in self.document.by_bid.values():
             if other.tag == "label" and name and other.attributes.get("for") == name:
@@ -167,13 +167,13 @@ class _Walk:
 
     # --- controls ---
 
-    def label(self, element: Element, within: Within) -> None:
+    def label(self, element: HtmlElement, within: Within) -> None:
         control = self.document.by_id.get(element.attributes.get("for", ""))
         if control is not None and control.kind in ("checkbox", "radio"):
             return
         self.children(element, self.add(element, within, "LabelText", ""))
 
-    def input(self, element: Element, within: Within) -> None:
+    def input(self, element: HtmlElement, within: Within) -> None:
         kind = element.kind
         if kind == "hidden":
             return
@@ -191,7 +191,7 @@ class _Walk:
         else:
             self.typed(element, within, role)
 
-    def typed(self, element: Element, within: Within, role: str) -> None:
+    def typed(self, element: HtmlElement, within: Within, role: str) -> None:
         value = element.value
         properties = [*_disabled(element), *_required(element)]
         inside = self.add(
@@ -200,7 +200,7 @@ class _Walk:
         for line in value.split("\n"):
             self.text(line, inside)
 
-    def number(self, element: Element, within: Within) -> None:
+    def number(self, element: HtmlElement, within: Within) -> None:
         value = element.value
         number = float(value) if value else 0.0
         shown: object = "" if not value else int(number) if number.is_integer() else number
@@ -216,7 +216,7 @@ class _Walk:
         )
         self.text(value, inside)
 
-    def date(self, element: Element, within: Within) -> None:
+    def date(self, element: HtmlElement, within: Within) -> None:
         value = element.value
         name = self.labelled(element)
         inside = self.add(
@@ -233,7 +233,7 @@ class _Walk:
         picker = "Show date picker Show date picker"
         self.writer.add(inside, "button", picker, ", hasPopup='menu'")
 
-    def choice(self, element: Element, within: Within) -> None:
+    def choice(self, element: HtmlElement, within: Within) -> None:
         chosen = element.chosen
         value = chosen.label if chosen is not None else ""
         is_open = element is self.document.opened
@@ -256,20 +256,20 @@ class _Walk:
             )  # fmt: skip
 
 
-def _is(child: Element | str, tag: str) -> bool:
-    return isinstance(child, Element) and child.tag == tag
+def _is(child: HtmlElement | str, tag: str) -> bool:
+    return isinstance(child, HtmlElement) and child.tag == tag
 
 
-def _is_picture(element: Element) -> bool:
+def _is_picture(element: HtmlElement) -> bool:
     return all(_is(c, "img") or (isinstance(c, str) and not c.strip()) for c in element.children)
 
 
-def _content(element: Element) -> str:
+def _content(element: HtmlElement) -> str:
     """Return the name that an element has from what is inside it."""
     return squashed(" ".join(_parts(element)))
 
 
-def _parts(element: Element) -> Iterator[str]:
+def _parts(element: HtmlElement) -> Iterator[str]:
     for child in element.children:
         if isinstance(child, str):
             yield child
@@ -279,9 +279,9 @@ def _parts(element: Element) -> Iterator[str]:
             yield child.attributes.get("aria-label") or " ".join(_parts(child))
 
 
-def _disabled(element: Element) -> tuple[str, ...]:
+def _disabled(element: HtmlElement) -> tuple[str, ...]:
     return ("disabled=True",) if "disabled" in element.attributes else ()
 
 
-def _required(element: Element) -> tuple[str, ...]:
+def _required(element: HtmlElement) -> tuple[str, ...]:
     return ("required",) if "required" in element.attributes else ()

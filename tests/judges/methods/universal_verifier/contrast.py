@@ -480,7 +480,7 @@ class Deciding(BaseClient):
                 stage=stage,
                 rung=call_args.rung,
                 assume=call_args.assume,
-                **call_args.parameters,
+                **call_args.parameters,  # type: ignore[arg-type]
             )
             self.replied = asked.text
             return asked
