@@ -61,16 +61,17 @@ class Server:
         posted = (await request.post()).items()
         # Browsers send every line break as two characters.
         form = {k: v.replace("\r\n", "\n") for k, v in posted if isinstance(v, str)}
-        asked = Request(request.method, request.path, request.query, form, request.headers)
-        given = answer(run, asked)
-        if given.content_type == "text/html":
+        response = answer(
+            run, Request(request.method, request.path, request.query, form, request.headers)
+        )
+        if response.content_type == "text/html":
             await asyncio.sleep(_latency(run))
-        headers = {**HEADERS, "Location": given.location} if given.location else HEADERS
-        body = given.body.encode() if isinstance(given.body, str) else given.body
-        kind = given.content_type
+        headers = {**HEADERS, "Location": response.location} if response.location else HEADERS
+        body = response.body.encode() if isinstance(response.body, str) else response.body
+        kind = response.content_type
         charset = "utf-8" if kind.startswith("text/") else None
         return web.Response(
-            status=given.status, body=body, content_type=kind, charset=charset, headers=headers
+            status=response.status, body=body, content_type=kind, charset=charset, headers=headers
         )
 
 

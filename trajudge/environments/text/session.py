@@ -342,9 +342,9 @@ def _recorded(method: str, entry: _Entry, response: Response) -> RecordedRequest
     if entry.form is not None:
         sent = "&".join(f"{_encoded(name)}={_encoded(value)}" for name, value in entry.form.items())
         headers["Content-Type"] = FORM
-    given = {"Content-Type": response.content_type}
+    received = {"Content-Type": response.content_type}
     if response.location:
-        given["Location"] = response.location
+        received["Location"] = response.location
     return RecordedRequest(
         method=method,
         url=entry.url,
@@ -353,7 +353,7 @@ def _recorded(method: str, entry: _Entry, response: Response) -> RecordedRequest
         response=RecordedResponse(
             status=response.status,
             status_text="",
-            headers=given,
+            headers=received,
             mime_type=response.content_type,
             size=len(response.body),
         ),

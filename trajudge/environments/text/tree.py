@@ -223,13 +223,13 @@ class _Walk:
             element, within, "Date", name, _disabled(element), value=value, state=value
         )
         year, month, day = [*value.split("-"), "", ""][:3] if value else ("", "", "")
-        for (part, most, shown), given in zip(_DATE_PARTS, (month, day, year), strict=True):
+        for (part, most, shown), typed in zip(_DATE_PARTS, (month, day, year), strict=True):
             if part != "Month":
                 self.writer.add(inside, "StaticText", "/")
             focus = ", focused" if part == "Month" and element is self.document.focused else ""
-            more = f" value={int(given or 0)}{focus}, valuemax={most}, valuemin=1, valuetext=''"
+            more = f" value={int(typed or 0)}{focus}, valuemax={most}, valuemin=1, valuetext=''"
             spin = self.writer.add(inside, "spinbutton", f"{part} {part}", more)
-            self.writer.add(spin, "StaticText", given or shown)
+            self.writer.add(spin, "StaticText", typed or shown)
         picker = "Show date picker Show date picker"
         self.writer.add(inside, "button", picker, ", hasPopup='menu'")
 
