@@ -24,7 +24,7 @@ from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, read_judgments, write_rewards
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Trajectory
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 
 GOAL, ANSWER, ADDRESS = "Order the blue kettle", "It costs 31 crowns", "http://shop.test/kettle"
 SECRET = Task(

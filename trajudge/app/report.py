@@ -29,8 +29,7 @@ from trajudge.trajectories.images import load_picture
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.commands import OK
 from trajudge.util.errors import ImageUnreadable, UserError
-from trajudge.util.files import check_file, make_folder, save_bytes, write_bytes
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import check_file, make_folder, save_bytes, without_surrogates, write_bytes
 from trajudge.util.machine import collection_paused
 from trajudge.util.tables import first_screen, fitted, screen_width
 

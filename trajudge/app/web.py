@@ -20,7 +20,7 @@ from trajudge.eval.store.filters import Filter, FilterError, parse_filter
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 
 
 class PageError(Exception):

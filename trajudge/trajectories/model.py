@@ -26,8 +26,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from trajudge.util.commands import LARGEST
 from trajudge.util.errors import ImageUnreadable
-from trajudge.util.files import UnsafeFile, read_regular
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import UnsafeFile, read_regular, without_surrogates
 
 # Re-hosted variants of a task carry the variant's name as a segment of their id.
 _VARIANT_SEGMENTS = {"visualwebarena": "resized", "assistantbench": "improved"}

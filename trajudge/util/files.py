@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from trajudge.util.errors import UserError
 
@@ -58,6 +58,17 @@ class UnsafeFile(OSError, ValueError):
 class NotUtf8(UserError, ValueError):
     """A text that is not UTF-8: the user's mistake, and of one trajectory's file a reason to leave
     it out."""
+
+
+def without_surrogates(value: Any) -> Any:
+    """``value`` (JSON-like) with lone surrogates as U+FFFD; a pair becomes its character."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_surrogates(entry) for entry in value]
+    return value
 
 
 def utf8(content: bytes, file: Path) -> bytes:

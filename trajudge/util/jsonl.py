@@ -19,7 +19,7 @@ import orjson
 import zstandard
 
 from trajudge.util.errors import UserError
-from trajudge.util.files import DataFolder, UnsafeFile, open_regular, utf8
+from trajudge.util.files import DataFolder, UnsafeFile, open_regular, utf8, without_surrogates
 
 T = TypeVar("T")
 
@@ -152,17 +152,6 @@ def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
         raise _Damaged(str(error)) from error
     if begun:
         raise _Damaged("the last zstd frame is not complete")
-
-
-def without_surrogates(value: Any) -> Any:
-    """``value`` (JSON-like) with lone surrogates as U+FFFD; a pair becomes its character."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_surrogates(entry) for entry in value]
-    return value
 
 
 # A repaired copy stands in memory beside the file.

@@ -42,7 +42,7 @@ from trajudge.eval.store.run_folder import (
 from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.training import key_hash
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 
 COUNT = 104
 

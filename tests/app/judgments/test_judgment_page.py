@@ -32,7 +32,7 @@ from trajudge.eval.store.run_folder import (
 )
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Trajectory
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 
 RUNS = ("simplified-axtree", "rubric-screenshot", "insta")
 

@@ -19,7 +19,7 @@ from trajudge.annotations.model import EvidenceMark
 from trajudge.annotations.queue import FormAnswers
 from trajudge.annotations.queue_files import queue_annotations
 from trajudge.app.audit_pages import RuleText
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 
 pytestmark = pytest.mark.browser
 TASKS = [Task(str(number), number % 2 == 0, number % 3 == 0) for number in range(10)]

@@ -26,7 +26,7 @@ from trajudge.eval.store.run_folder import (
     write_labels,
     write_manifest,
 )
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 
 pytestmark = pytest.mark.browser
 

@@ -21,7 +21,7 @@ from trajudge.app.web import trajectory_link
 from trajudge.app.workspace import Workspace
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 
 KEY = TrajectoryKey(benchmark="shop", agent="a/b c", task_id="..", attempt=2)
 TREES = [

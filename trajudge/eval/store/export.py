@@ -14,7 +14,7 @@ from trajudge.eval.store.run_folder import writing
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 
 _OPTIMALITY = {
     1: "1. Complete Failure",

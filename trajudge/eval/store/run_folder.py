@@ -72,9 +72,9 @@ from trajudge.util.files import (
     read_utf8,
     remove,
     replacing,
+    without_surrogates,
     write_bytes,
 )
-from trajudge.util.jsonl import without_surrogates
 from trajudge.util.machine import collection_paused
 from trajudge.util.masking import masked
 from trajudge.util.terminal import count_of, one_line

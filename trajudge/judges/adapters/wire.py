@@ -29,7 +29,7 @@ from trajudge.judges.model import Message, Part, Picture, Reply, Text, Usage
 from trajudge.judges.models import Capability
 from trajudge.util.commands import LARGEST
 from trajudge.util.errors import UserError
-from trajudge.util.jsonl import without_surrogates
+from trajudge.util.files import without_surrogates
 from trajudge.util.masking import is_secret_header
 
 
