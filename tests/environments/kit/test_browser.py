@@ -108,7 +108,7 @@ def show(tab: Tab, index: int, *noise: parts.Overlay) -> None:
 def tab(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Tab]:
     width, height = request.param
     tab = browser.new_page(viewport={"width": width, "height": height})
-    tab.set_default_timeout(2000)
+    tab.set_default_timeout(30_000)
     yield tab
     tab.close()
 
