@@ -21,6 +21,7 @@ SECRET = b"the same in both"
 WORDS = ("tea", "Blue kettle", "two\nlines", "é~*' \"<&>", "")
 NUMBERS = ("3", "12", "2.5", "abc", "")
 DATES = ("2026-03-04", "2026-02-30", "")
+OUT_OF_TIME = ("Timeout", "does not answer", "did not load")
 KEYS = ("Enter", "Tab", "Shift+Tab", "Space", "ArrowDown", "Escape")
 PATHS = (
     "",
@@ -52,6 +53,12 @@ class Moment(NamedTuple):
     actions: tuple[str, ...]
     chromium: Look
     text: Look
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether a busy machine kept Chromium from doing the action: there is nothing to compare
+        from then on."""
+        return any(words in (self.chromium.error or "") for words in OUT_OF_TIME)
 
 
 def lockstep(server: Server, browser: Browser, config: Config, steps: int) -> Iterator[Moment]:
