@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,12 +15,10 @@ from tests.eval.judge_command import model, run, statuses
 from tests.eval.judge_replies import reply
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
-from tests.waiting import wait_until
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.answers import AnswerOptions
 from trajudge.judges.registry import JUDGES
-from trajudge.util.commands import INTERRUPTED
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -254,33 +248,6 @@ def test_a_small_model_on_this_machine_answers_readably(
     assert first.judge == f"simplified-none:local:{weights().stem}"
     assert "Cost: $0.0000, " in capsys.readouterr().out
     assert read_manifest(Path("run"))["endpoint"].startswith("local#")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tokens", [8, 4000])
-def test_a_signal_ends_a_run_of_a_small_model_and_the_same_command_goes_on(tokens: int) -> None:
-    """At the first signal: the two answers of 4,000 tokens that are under way take minutes."""
-    words = ["--model", f"local:{weights()}", "--data", "sample", "--representation", "none"]
-    words += ["--extra-body", '{"ignore_eos": true}', "--max-tokens", str(tokens), "--repair", "0"]
-    words += ["--judge-option", "answer=tags", "--out", "run", "--yes", "--max-failures", "1"]
-    command = [sys.executable, "-m", "trajudge", "judge", *words, "--limit"]
-    journal = Path("run/judgments.jsonl" if tokens == 8 else "run/run.log")
-    with (
-        Path("told").open("w") as told,
-        subprocess.Popen([*command, "130"], stderr=told) as process,
-    ):
-        wait_until(lambda: journal.exists() and journal.stat().st_size, process, every=0.1)
-        time.sleep(3)  # the first calls go out after the run's log has begun
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=100) == INTERRUPTED
-    assert "interrupted: the same command goes on from there" in Path("told").read_text()
-    before, judged = journal.read_bytes(), len(read_judgments(Path("run")))
-    assert (judged > 0) == (tokens == 8)
-    assert judged < 130
-    if judged:
-        subprocess.run([*command, str(judged + 1)], check=False)
-        assert journal.read_bytes().startswith(before)
-        assert len(read_judgments(Path("run"))) == judged + 1
 
 
 def test_what_is_no_model_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
