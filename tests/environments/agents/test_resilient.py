@@ -14,7 +14,7 @@ from trajudge.environments.agents.script import resilience_of as ways
 from trajudge.environments.chromium import AgentObservation, Element
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.recording.episode import play_offline
-from trajudge.environments.recording.horizons import horizon_of
+from trajudge.environments.recording.fault_proxy import horizon_of
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.trajectories.model import Observation
 

@@ -13,12 +13,18 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.recording.horizons import horizon_of
+from trajudge.environments.agents.script import ORACLE, STEP_LIMIT
+from trajudge.environments.agents.scripted import Scripted
+from trajudge.environments.chromium.action_syntax import spoken
+from trajudge.environments.model.config import Config
+from trajudge.environments.serving.run import open_run
+from trajudge.environments.text import TextSession
 from trajudge.util.commands import MOST_PAGE_LOADS
 from trajudge.util.errors import UserError
 from trajudge.util.files import open_regular
@@ -152,3 +158,22 @@ def _environment() -> dict[str, str]:
 def _sentence(stderr: str) -> str:
     message = stderr.strip().removeprefix("error: ")
     return message.splitlines()[-1] if message else "the fault proxy did not start"
+
+
+@lru_cache(maxsize=4096)
+def horizon_of(config: Config) -> int:
+    """Return the number of pages that a task takes: those that the oracle loads in a run without a
+    browser, its detours and errors left out."""
+    run = open_run(config, b"horizon", "horizon")
+    try:
+        page = TextSession(run)
+        agent = Scripted(run, ORACLE, 0, 0)
+        error = None
+        for _ in range(STEP_LIMIT):
+            text, _ = agent.act(page.observe(error))
+            if spoken(text) is not None:
+                break
+            error = page.act(text)
+        return run.documents
+    finally:
+        run.state.close()

@@ -40,7 +40,7 @@ NAVIGATION = {
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PageRequest:
     """A request. ``form`` are the fields of its body, with line breaks as one character."""
 
     method: str
@@ -51,7 +51,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class PageResponse:
     """An answer: text, or bytes of a picture; ``location`` is where a redirect leads to."""
 
     status: int
@@ -60,7 +60,7 @@ class Response:
     location: str = ""
 
 
-def answer(run: ServedRun, request: Request) -> Response:
+def answer(run: ServedRun, request: PageRequest) -> PageResponse:
     """Return what the run answers. A user's application that fails is noted as the run's
     ``mistake``; one of ours raises what it raised."""
     try:
@@ -71,15 +71,15 @@ def answer(run: ServedRun, request: Request) -> Response:
         run.mistake = mistake
         if run.app.id in APPS:  # a defect of ours keeps its traceback
             raise
-        return Response(500, "the application failed")
+        return PageResponse(500, "the application failed")
 
 
-def _answer(run: ServedRun, request: Request) -> Response:
+def _answer(run: ServedRun, request: PageRequest) -> PageResponse:
     name = request.path.strip("/") or "home"
     if request.method == "GET":
         return _read(run, name, dict(request.query))
     if request.method != "POST" or not name.startswith(("do/", "dismiss/")):
-        return Response(405, "not allowed")
+        return PageResponse(405, "not allowed")
     if fault := next((h for h, v in NAVIGATION.items() if request.headers.get(h) != v), None):
         return _tampered(run, request, f"{fault} is not that of a form in a page")
     if name.startswith("dismiss/"):
@@ -87,11 +87,11 @@ def _answer(run: ServedRun, request: Request) -> Response:
     return _operate(run, request, name.removeprefix("do/"))
 
 
-def _read(run: ServedRun, name: str, args: dict[str, str]) -> Response:
+def _read(run: ServedRun, name: str, args: dict[str, str]) -> PageResponse:
     if name == "favicon.ico":  # the browser asks for it of its own accord
-        return Response(204)
+        return PageResponse(204)
     if name.startswith("do/"):  # a reload of a reply: to the page before it
-        return Response(303, location=run.shown)
+        return PageResponse(303, location=run.shown)
     if name.startswith("chart/"):
         return _picture(run, run.chart(name.removeprefix("chart/").removesuffix(".png")))
     if name == ANSWER:
@@ -102,7 +102,7 @@ def _read(run: ServedRun, name: str, args: dict[str, str]) -> Response:
 
 def _document(
     run: ServedRun, name: str, args: dict[str, str], page: Page | None = None
-) -> Response:
+) -> PageResponse:
     """Return a page; ``page`` stands in for the one of that name (it goes with an operation)."""
     known = name == ANSWER or run.site.knows(name)
     run.documents += 1
@@ -121,10 +121,10 @@ def _document(
         chart=run.picture,
         noise=noise,
     )
-    return Response(200 if known else 404, render(page, shell), "text/html")
+    return PageResponse(200 if known else 404, render(page, shell), "text/html")
 
 
-def _operate(run: ServedRun, request: Request, operation: str) -> Response:
+def _operate(run: ServedRun, request: PageRequest, operation: str) -> PageResponse:
     form = request.form
     issued = run.consume_nonce(form.get(NONCE, ""))
     if issued is None or issued.form.operation != operation:
@@ -139,8 +139,8 @@ def _operate(run: ServedRun, request: Request, operation: str) -> Response:
 
 
 def _perform(
-    run: ServedRun, request: Request, issued: IssuedForm, sent: Mapping[str, str]
-) -> Response:
+    run: ServedRun, request: PageRequest, issued: IssuedForm, sent: Mapping[str, str]
+) -> PageResponse:
     if message := stumble(run.noise, run.documents, run.dismissed):
         run.note("refused", "POST", request.path, "inline error")
         return _again(run, issued, Rejected(message))
@@ -151,12 +151,12 @@ def _perform(
     if isinstance(outcome, Redirect):
         run.note("operation", "POST", request.path, "confirmed" if CONFIRMED in sent else "")
         location = _url(outcome.page, outcome.args)
-        return Response(303, location=location)
+        return PageResponse(303, location=location)
     run.note("question", "POST", request.path)
     return _document(run, issued.page, dict(issued.args), outcome)
 
 
-def _declare(run: ServedRun, request: Request, sent: Mapping[str, str]) -> Response:
+def _declare(run: ServedRun, request: PageRequest, sent: Mapping[str, str]) -> PageResponse:
     message = declared(run.scenario, sent)
     if isinstance(message, Rejected):
         run.note("refused", "POST", request.path, message.message)
@@ -166,7 +166,7 @@ def _declare(run: ServedRun, request: Request, sent: Mapping[str, str]) -> Respo
     return _document(run, ANSWER, {}, RECEIVED)
 
 
-def _again(run: ServedRun, issued: IssuedForm, refusal: Rejected) -> Response:
+def _again(run: ServedRun, issued: IssuedForm, refusal: Rejected) -> PageResponse:
     page = refused(run.site.get(issued.page, issued.args), refusal)
     return _document(run, issued.page, dict(issued.args), page)
 
@@ -186,21 +186,21 @@ def _altered(form: Form, sent: Mapping[str, str]) -> str:
     return ""
 
 
-def _dismiss(run: ServedRun, request: Request, kind: str) -> Response:
+def _dismiss(run: ServedRun, request: PageRequest, kind: str) -> PageResponse:
     run.dismissed.add(kind)
     run.note("dismissed", "POST", request.path)
-    return Response(303, location=run.shown)
+    return PageResponse(303, location=run.shown)
 
 
-def _tampered(run: ServedRun, request: Request, reason: str) -> Response:
+def _tampered(run: ServedRun, request: PageRequest, reason: str) -> PageResponse:
     run.note("tamper", request.method, request.path, reason)
-    return Response(403, f"refused: {reason}")
+    return PageResponse(403, f"refused: {reason}")
 
 
-def _picture(run: ServedRun, chart: Chart | None) -> Response:
+def _picture(run: ServedRun, chart: Chart | None) -> PageResponse:
     if chart is None:
-        return Response(404, "no such picture")
-    return Response(200, draw(chart, run.theme), "image/png")
+        return PageResponse(404, "no such picture")
+    return PageResponse(200, draw(chart, run.theme), "image/png")
 
 
 def _url(page: str, args: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
-from trajudge.environments.serving.pages import HEADERS, Request, answer
+from trajudge.environments.serving.pages import HEADERS, PageRequest, answer
 from trajudge.environments.serving.run import ServedRun, open_run
 
 BODY = 64 * 1024
@@ -62,7 +62,7 @@ class Server:
         # Browsers send every line break as two characters.
         form = {k: v.replace("\r\n", "\n") for k, v in posted if isinstance(v, str)}
         response = answer(
-            run, Request(request.method, request.path, request.query, form, request.headers)
+            run, PageRequest(request.method, request.path, request.query, form, request.headers)
         )
         if response.content_type == "text/html":
             await asyncio.sleep(_latency(run))

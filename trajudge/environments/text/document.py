@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-TEXT_INPUTS = frozenset({"text", "search", "email", "url", "tel", "password", "number", "date"})
 TICKED = frozenset({"checkbox", "radio"})
 _SPACE = re.compile("[ \t\n\f\r]+")
 
@@ -88,6 +87,11 @@ class HtmlElement:
         """What an option shows."""
         return squashed(self.attributes.get("label") or self.text())
 
+    @property
+    def sent(self) -> str:
+        """What a form sends for an option."""
+        return self.attributes.get("value", self.text())
+
 
 class PageDocument:
     """A page: its title, its body, and the elements of the body by ``bid``."""
@@ -101,6 +105,7 @@ class PageDocument:
         self.body = HtmlElement("body", {}, None)
         self.by_bid: dict[str, HtmlElement] = {}
         self.by_id: dict[str, HtmlElement] = {}
+        self.labels: dict[str, HtmlElement] = {}  # the first one of a control, by the control's id
         self.focused: HtmlElement | None = None
         self.left = False  # the focus went on to the browser's own controls
         self.opened: HtmlElement | None = None  # the list whose options are open
@@ -114,6 +119,10 @@ class PageDocument:
         self.focused, self.left = element, False
         if self.opened is not element:
             self.opened = None
+
+    def toggle(self, choices: HtmlElement) -> None:
+        """Open the options of a list, or close them."""
+        self.opened = None if self.opened is choices else choices
 
     def radios(self, radio: HtmlElement) -> list[HtmlElement]:
         """Return the radio buttons of the group that one belongs to."""
@@ -156,6 +165,8 @@ class PageDocument:
                 self.by_bid[element.bid] = element
                 if name := attributes.get("id"):
                     self.by_id.setdefault(name, element)
+                if tag == "label" and (name := attributes.get("for")):
+                    self.labels.setdefault(name, element)
                 into.children.append(element)
                 if tag != "svg":
                     self._read(child, element)

@@ -3,13 +3,13 @@
 The pages come from the run itself, over the same code as a browser's requests
 (``serving.pages.answer``), with the headers that a browser sends. What an action does is what HTML
 says of forms, links and controls (HTML Living Standard, sections 4.10.21 and 7.4). There is no
-layout: nothing has to be scrolled to, and nothing covers anything but an open dialog the page.
+layout: nothing has to be scrolled to, and only an open dialog covers what is under it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -23,6 +23,7 @@ from trajudge.environments.chromium.action_syntax import (
     parse,
 )
 from trajudge.environments.chromium.actions import (
+    TYPED,
     ActionRefused,
     check_fill,
     checked_address,
@@ -30,9 +31,9 @@ from trajudge.environments.chromium.actions import (
     not_shown,
 )
 from trajudge.environments.chromium.session import AgentObservation
-from trajudge.environments.serving.pages import NAVIGATION, Request, Response, answer
+from trajudge.environments.serving.pages import NAVIGATION, PageRequest, PageResponse, answer
 from trajudge.environments.serving.run import ServedRun
-from trajudge.environments.text.document import TEXT_INPUTS, TICKED, HtmlElement, PageDocument
+from trajudge.environments.text.document import TICKED, HtmlElement, PageDocument
 from trajudge.environments.text.tree import write
 from trajudge.rules.har import RecordedRequest, RecordedResponse, har_document, har_entry
 from trajudge.trajectories.model import Observation
@@ -125,10 +126,10 @@ class TextSession:
         )
         return entry
 
-    def _ask(self, entry: _Entry) -> Response:
+    def _ask(self, entry: _Entry) -> PageResponse:
         method = "GET" if entry.form is None else "POST"
         parts = urlsplit(entry.url)
-        request = Request(
+        request = PageRequest(
             method,
             parts.path or "/",
             dict(parse_qsl(parts.query, keep_blank_values=True)),
@@ -205,7 +206,7 @@ class TextSession:
         if target.tag == "button":
             self._submit(target)
         elif target.tag == "select":
-            document.opened = None if document.opened is target else target
+            document.toggle(target)
         elif target.kind == "checkbox":
             target.checked = not target.checked
         elif target.kind == "radio":
@@ -225,7 +226,7 @@ class TextSession:
         names = [str(one) for one in wanted] if isinstance(wanted, list) else [str(wanted)]
         chosen = None
         for name in names:
-            fitting = (o for o in options if name in (o.label, o.attributes.get("value", o.text())))
+            fitting = (o for o in options if name in (o.label, o.sent))
             if (chosen := next(fitting, None)) is None:
                 raise ActionRefused(f"element {element.bid!r} has no option {name[:100]!r}")
         if chosen is not None:
@@ -242,7 +243,7 @@ class TextSession:
             document.move_focus(-1 if keys.startswith("Shift") else 1)
         elif target is None:
             return
-        elif target.kind in TEXT_INPUTS or target.tag == "textarea":
+        elif target.kind in TYPED or target.tag == "textarea":
             self._type(target, keys)
         elif target.tag == "button" or target.kind in TICKED:
             if keys == "Enter" and target.kind in TICKED:
@@ -257,7 +258,7 @@ class TextSession:
     def _press_on_list(self, target: HtmlElement, keys: str) -> None:
         document = self._document
         if keys in ("Enter", "Space", " "):
-            document.opened = None if document.opened is target else target
+            document.toggle(target)
         elif keys == "Escape":
             document.opened = None
         elif keys in ("ArrowDown", "ArrowUp") and document.opened is None:
@@ -293,8 +294,8 @@ class TextSession:
         if form.attributes.get("method", "get").lower() == "post":
             self._navigate(_Entry(action, dict(entries)))
         else:
-            query = "&".join(f"{_encoded(name)}={_encoded(value)}" for name, value in entries)
-            self._navigate(_Entry(urlunsplit((*urlsplit(action)[:3], query, ""))))
+            parts = urlsplit(action)._replace(query=_urlencoded(entries), fragment="")
+            self._navigate(_Entry(urlunsplit(parts)))
 
 
 def _successful(form: HtmlElement, button: HtmlElement) -> Iterator[tuple[str, str]]:
@@ -304,7 +305,7 @@ def _successful(form: HtmlElement, button: HtmlElement) -> Iterator[tuple[str, s
             continue
         if control.tag == "select":
             if chosen := control.chosen:
-                yield name, chosen.attributes.get("value", chosen.text())
+                yield name, chosen.sent
         elif control.tag == "button":
             if control is button:
                 yield name, control.attributes.get("value", "")
@@ -313,6 +314,10 @@ def _successful(form: HtmlElement, button: HtmlElement) -> Iterator[tuple[str, s
                 yield name, control.attributes.get("value", "on")
         elif control.tag in ("input", "textarea"):
             yield name, control.value
+
+
+def _urlencoded(entries: Iterable[tuple[str, str]]) -> str:
+    return "&".join(f"{_encoded(name)}={_encoded(value)}" for name, value in entries)
 
 
 def _encoded(text: str) -> str:
@@ -336,11 +341,11 @@ def _normal(url: str) -> str:
     )
 
 
-def _recorded(method: str, entry: _Entry, response: Response) -> RecordedRequest:
+def _recorded(method: str, entry: _Entry, response: PageResponse) -> RecordedRequest:
     sent = None
     headers = dict(NAVIGATION)
     if entry.form is not None:
-        sent = "&".join(f"{_encoded(name)}={_encoded(value)}" for name, value in entry.form.items())
+        sent = _urlencoded(entry.form.items())
         headers["Content-Type"] = FORM
     received = {"Content-Type": response.content_type}
     if response.location:

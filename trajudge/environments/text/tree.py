@@ -157,13 +157,8 @@ class _Walk:
     def labelled(self, element: HtmlElement) -> str:
         if label := squashed(element.attributes.get("aria-label", "")):
             return label
-        return next((squashed(e.text()) for e in self.labels_of(element)), "")
-
-    def labels_of(self, element: HtmlElement) -> Iterator[HtmlElement]:
-        name = element.attributes.get("id")
-        for other in self.document.by_bid.values():
-            if other.tag == "label" and name and other.attributes.get("for") == name:
-                yield other
+        named_by = self.document.labels.get(element.attributes.get("id", ""))
+        return squashed(named_by.text()) if named_by else ""
 
     # --- controls ---
 
