@@ -255,9 +255,12 @@ def with_judgments(judged: Mapping[str, int]) -> list[str]:
     """Return the runs of ``judged``, judgments by run, that have some; warn of each other one. All
     of them where none has any."""
     kept = [name for name, count in judged.items() if count]
-    for name in judged.keys() - kept if kept else ():
-        sys.stderr.write(f"warning: {name}: left out, for no judgment was made yet\n")
-    return kept or [*judged]
+    if not kept:
+        return [*judged]
+    for name, count in judged.items():
+        if not count:
+            sys.stderr.write(f"warning: {name}: left out, for no judgment was made yet\n")
+    return kept
 
 
 def read_last_judgments(folder: Path) -> tuple[JudgmentTable, list[str]]:
