@@ -124,6 +124,12 @@ def nonempty_text(text: str) -> str:
     return answer
 
 
+def text_as_it_came(text: str) -> str:
+    """Return a reply unchanged. Raises ParseFailure if it is empty."""
+    nonempty_text(text)
+    return text
+
+
 @contextmanager
 def error_context(part: str) -> Iterator[None]:
     """Prefix the message of failures inside with ``part`` ("screenshot 3")."""

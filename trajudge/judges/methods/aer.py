@@ -31,6 +31,7 @@ from trajudge.judges.replies import (
     nonempty_text,
     parse_complete_reply,
     parse_reply,
+    text_as_it_came,
 )
 from trajudge.prompts.published import CHANGES
 from trajudge.prompts.render import load_prompt
@@ -103,17 +104,13 @@ class _SourceForm:
     def __init__(self, options: AerOptions, final: Literal["caption", "screenshot"]) -> None:
         self.texts, self._final = options.texts("aer"), final
         self.hash, self.text_hash = self.texts.hash, self.texts.text_hash
+        self.caption = text_as_it_came
         self.system = self.texts.fill("system")
 
     def captioning(self, shown: Picture) -> list[Message]:
         """Build the question for a caption, which the source asks without a system turn."""
         parts = (Text(text=self.texts.fill("captioner")), shown)
         return [Message(role="user", parts=parts)]
-
-    def caption(self, text: str) -> str:
-        """Return the caption as it came. Raises ParseFailure if it is empty."""
-        nonempty_text(text)
-        return text
 
     def user(self, view: TruncatedView, caption: str | None) -> str:
         """Render the user's text."""

@@ -36,6 +36,7 @@ from trajudge.judges.replies import (
     nonempty_text,
     parse_complete_reply,
     parse_reply,
+    text_as_it_came,
 )
 from trajudge.prompts.published import CHANGES, left_out
 from trajudge.prompts.render import load_prompt
@@ -95,17 +96,13 @@ class _SourceForm:
     the action of the step after it."""
 
     limits: Mapping[str, Any] = {"max_tokens": 2048}
+    described = staticmethod(text_as_it_came)
 
     def __init__(self, options: NnetnavOptions) -> None:
         self.texts = texts = options.texts("nnetnav")
         self.hash, self.text_hash = texts.hash, texts.text_hash
         self.system = texts.fill("system")
         self.describe_system = texts.fill("describe_system", action_str=texts.fill("actions"))
-
-    def described(self, text: str) -> str:
-        """Return the description as it came. Raises ParseFailure if it is empty."""
-        nonempty_text(text)
-        return text
 
     def action(self, before: Step, after: Step) -> str | None:
         return after.action
