@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -28,8 +27,6 @@ pytestmark = [
     pytest.mark.usefixtures("own_folder"),
     pytest.mark.skipif(find_spec("agent_reward_bench") is None, reason="needs agent-reward-bench"),
 ]
-REAL = os.environ.get("TRAJUDGE_REAL_DATA")
-needs_histories = pytest.mark.skipif(not REAL, reason="TRAJUDGE_REAL_DATA")
 ASKED = sorted(FIGURES.keys() - {"functional"})
 TABLES = "agentrewardbench_table{}.csv"
 
@@ -76,13 +73,12 @@ def differences(name: str, dataset: Path, *words: str) -> tuple[int, int]:
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    histories = list(stored(Path(str(REAL))))
+def dataset(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    histories = list(stored(real_data))
     assert len(histories) == 926
     return write_dataset(tmp_path_factory.mktemp("dataset"), histories[::116])
 
 
-@needs_histories
 @pytest.mark.parametrize(
     "name", ["aerc", "aerv", "nnetnav", "gpt-4o-axtree", "gpt-4o-mini-both", "gpt-4o-mini-none"]
 )
@@ -98,20 +94,18 @@ def test_the_server_receives_what_the_package_sends(name: str, dataset: Path) ->
     assert manifest["selection"]["split"] == "test"
 
 
-@needs_histories
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_every_row_sends_all_926_histories_as_the_package(
-    name: str, tmp_path_factory: pytest.TempPathFactory
+    name: str, real_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    histories = list(stored(Path(str(REAL))))
+    histories = list(stored(real_data))
     whole = write_dataset(tmp_path_factory.mktemp("whole"), histories)
     requests, different = differences(name, whole)
     assert requests >= 926
     assert different == 0
 
 
-@needs_histories
 def test_the_rules_row_asks_nobody(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--data", f"agentrewardbench:{dataset}", "--out", "run"]
     assert main(["--reproduce", "agentrewardbench:functional", *words]) == 0
@@ -121,7 +115,6 @@ def test_the_rules_row_asks_nobody(dataset: Path, capsys: pytest.CaptureFixture[
     assert "precision 83.8, recall 55.9, F1 67.1 (Table 1, rule-based)" in notes
 
 
-@needs_histories
 def test_a_row_has_one_call_in_python(dataset: Path) -> None:
     with LlmServer(text=answer) as server:
         run = judge_in_python(
@@ -172,9 +165,8 @@ def test_every_judge_of_the_package_is_a_row() -> None:
     assert import_module("agent_reward_bench.judge.args").judge_args.keys() == FIGURES.keys()
 
 
-@needs_histories
-def test_the_papers_figures_are_those_of_its_tables() -> None:
-    tables = Path(str(REAL)).parent / "tables"
+def test_the_papers_figures_are_those_of_its_tables(real_data: Path) -> None:
+    tables = real_data.parent / "tables"
     first = [*csv.DictReader((tables / "agentrewardbench_table1_success.csv").open())]
     second = [*csv.DictReader((tables / "agentrewardbench_table2_representation.csv").open())]
     for name, figures in FIGURES.items():

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -274,11 +275,24 @@ def test_what_was_paid_since_the_results_is_counted(
         assert wait_until(lambda: listed(site) == pytest.approx((0.03, 7)), every=0.05)
 
 
-def test_a_page_does_not_wait_for_costs_that_take_long(tmp_path: Path) -> None:
-    folder = write_run(tmp_path, [Task("1", True, True)])
+def test_a_page_does_not_wait_for_costs_that_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, counted, released = (
+        write_run(tmp_path, [Task("1", True, True)]),
+        scoring._counted,
+        Event(),
+    )
+
+    def held(run: Path) -> ListedCost:
+        released.wait()
+        return counted(run)
+
+    monkeypatch.setattr(scoring, "_counted", held)
     runs, paid = [*open_workspace([folder]).runs.values()], RunCosts()
     (at_once,) = listed_runs(runs, paid.of(runs, wait=0))
     assert (at_once.cost, at_once.cost_text) == (None, "…")
+    released.set()
     (later,) = listed_runs(runs, paid.of(runs))
     assert later.cost_text == "0.0100"
 
