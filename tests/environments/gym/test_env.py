@@ -438,7 +438,7 @@ def test_a_vector_shows_what_its_environments_show_alone() -> None:
 
 
 def test_a_random_agent_fills_in_a_form_and_sends_it() -> None:
-    env = WebEnv("shop.wish", axes=("instance",), max_steps=400)
+    env = WebEnv("shop.buy", axes=("instance",), max_steps=400)
     env.reset(seed=0)
     env.action_space.seed(0)
     asked: set[str] = set()

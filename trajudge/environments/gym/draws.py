@@ -85,8 +85,7 @@ def templates(
     apps = [*APPS] if level or tasks == "all" else [app]
     known = [(name, scenario) for name in apps for scenario in load_app(name).scenarios]
     if wanted:
-        known = [(name, scenario) for name, scenario in known if scenario.id == wanted]
-        _exists(app, wanted, bool(known))
+        known = [(app, _existing(app, wanted))]
     readable = [(name, scenario) for name, scenario in known if pictures or not scenario.charts]
     if not readable:
         raise UserError(
@@ -101,11 +100,12 @@ def templates(
     return offered, level
 
 
-def _exists(app: str, scenario: str, found: bool) -> None:
-    if not found:
-        names = [one.id for one in load_app(app).scenarios]
-        close = did_you_mean(scenario, names) or f": choose from {', '.join(names)}"
-        raise UserError(f"no scenario of {app} is called {scenario!r}{close}")
+def _existing(app: str, name: str) -> Scenario:
+    scenarios = {scenario.id: scenario for scenario in load_app(app).scenarios}
+    if name not in scenarios:
+        close = did_you_mean(name, [*scenarios]) or f": choose from {', '.join(scenarios)}"
+        raise UserError(f"no scenario of {app} is called {name!r}{close}")
+    return scenarios[name]
 
 
 @lru_cache(maxsize=64)
