@@ -60,9 +60,9 @@ def candidates(slot: Slot, bound: Bound, state: AppState) -> Sequence[Any]:
     match slot:
         case Pick(sql) | Derive(sql):
             return state.records(sql, **parameters(bound))
-        case Number(low, high):
+        case Number(low, high, _):
             return list(range(low, high + 1))
-        case ChoiceSlot(values):
+        case ChoiceSlot(values, _):
             return list(values)
 
 

@@ -61,17 +61,20 @@ class Pick:
 
 @dataclass(frozen=True)
 class Number:
-    """A whole number, both ends included. Its decoy is a neighbour."""
+    """A whole number, both ends included. Its decoy is a neighbour; none where ``decoy`` is False:
+    another number would ask for the same."""
 
     low: int
     high: int
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
 class ChoiceSlot:
-    """One of a few values. Its decoy is another one."""
+    """One of a few values. Its decoy is another one; none where ``decoy`` is False."""
 
     values: tuple[str, ...]
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,11 @@ class Scenario:
     @property
     def mistakable(self) -> tuple[str, ...]:
         """The slots that have decoys."""
-        return tuple(name for name, slot in self.slots.items() if not isinstance(slot, Derive))
+        return tuple(
+            name
+            for name, slot in self.slots.items()
+            if not isinstance(slot, Derive) and getattr(slot, "decoy", True)
+        )
 
 
 # --- pages and operations ----------------------------------------------------------------------
