@@ -182,7 +182,9 @@ def _evident(
     if told:
         moved = {str(move.text) for move in scenario.plan(bound)}
         chosen = {
-            str(bound[n]) for n, slot in scenario.slots.items() if isinstance(slot, ChoiceSlot)
+            str(bound[n])
+            for n, slot in scenario.slots.items()
+            if isinstance(slot, ChoiceSlot) and slot.decoy
         }
         unseen = {text for text in chosen - seen - moved if not any(text in s for s in seen)}
         assert not unseen, f"nothing on the way shows {unseen}"

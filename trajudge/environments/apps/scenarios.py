@@ -61,7 +61,7 @@ class _Derived(Record):
 
 
 class _Free(Record):
-    no_decoy: tuple[int, int] | tuple[str, ...]
+    no_decoy: str | tuple[int, int] | tuple[str, ...]
 
 
 _Slot = str | tuple[int, int] | tuple[str, ...] | _Derived | _Free
@@ -209,7 +209,7 @@ def _slot(value: _Slot, content: _File) -> Slot:
     if isinstance(value, _Derived):
         return Derive(value.derive)
     if isinstance(value, _Free):
-        return replace(_slot(value.no_decoy, content), decoy=False)
+        return replace(_slot(value.no_decoy, content), decoy=False)  # type: ignore[call-arg]
     if not isinstance(value, str):
         low, *_ = value
         return Number(*value) if isinstance(low, int) else ChoiceSlot(tuple(map(str, value)))

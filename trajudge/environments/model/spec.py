@@ -54,9 +54,11 @@ TODAY = "2026-03-02"  # the date in every application; the browser's clock stand
 class Pick:
     """A row of the profile: one of those that ``sql`` gives (it may name earlier slots as
     ``:slot`` or ``:slot_column``), at a place in the list that the instance chose (so that it is
-    independent of the profile). Its decoy is another row of the list."""
+    independent of the profile). Its decoy is another row of the list; none where ``decoy`` is
+    False: another row would ask for the same."""
 
     sql: str
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
