@@ -132,7 +132,7 @@ class PageView:
         return list(zip(columns[1:], row.cells, strict=True))
 
     def acts(self, items: ItemList) -> bool:
-        """Whether something can be done in a row of the list."""
+        """Return True if something can be done in a row of the list."""
         return any(row.forms for row in items.rows)
 
     # --- forms ---
