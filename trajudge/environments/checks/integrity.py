@@ -187,7 +187,8 @@ def _walked(task: _Task) -> Walk:
         for move in moves:
             _worded(task.app, move.label, move.text)
             walk.do(move)
-            _accepted(walk)
+            if task.scenario.family != "recovery":
+                _accepted(walk)
     except ControlNotFound as lost:
         raise _Rejected("feasible", f"the plan is lost: {lost}") from None
     if walk.moved > MOST_ACTIONS:
