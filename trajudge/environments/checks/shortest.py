@@ -42,7 +42,7 @@ from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.page import Field, Form, Label, Page
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Redirect, Site
-from trajudge.environments.model.spec import App, Bound, Derive, Rejected, Scenario
+from trajudge.environments.model.spec import App, Bound, Rejected, Scenario
 from trajudge.environments.model.state import AppState, Change, difference
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.truth import expected_answers, query_answer
@@ -190,7 +190,7 @@ class _Search:
         self.answers, self.reckoned = self._verbatim(), self.oracle.reckoned
         self.named = {str(v) for v in parameters(self.bound).values() if isinstance(v, str)}
         site = Site(self.app, self.state, self.ui)  # a code is no news of the rows
-        self.others = Alternatives(self.scenario, self.bound, site, self.oracle.early)
+        self.others = Alternatives(self.scenario, self.bound, site, self.state, self.oracle.early)
         self.words = self._vocabulary()
         self.bits: dict[tuple[int, Spot], int] = {}
         self.ways: dict[tuple[int, Spot, str], list[_Way]] = {}
