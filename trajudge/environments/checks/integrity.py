@@ -28,7 +28,12 @@ from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.page import Notice, Word
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import AnswerSpec, App, Bound, Scenario
-from trajudge.environments.model.wording import declared_line, with_answer_form, worded
+from trajudge.environments.model.wording import (
+    declared_line,
+    with_answer_form,
+    without_answer_form,
+    worded,
+)
 from trajudge.environments.verify.answers import answered, only_value
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.truth import ResolvedAnswer, code_answer, query_answer, reply
@@ -40,13 +45,22 @@ CONSTANTS = ("", "yes", "no", "0", "1", "N/A")
 _UNSEALED = b""  # offline codes are shown to nobody
 
 Reason = Literal[
-    "feasible", "coherent", "non-trivial", "unique", "distinct", "leak-free", "theme", "browser"
+    "feasible",
+    "coherent",
+    "non-trivial",
+    "unique",
+    "distinct",
+    "leak-free",
+    "theme",
+    "browser",
+    "difficulty",
 ]
 
 
 class Reject(Record):
     """Which promise a configuration breaks, and how; ``theme`` and ``browser`` are found by the
-    later stages. ``detail`` is the same for the same fault."""
+    later stages, and ``difficulty`` says that another level was asked for. ``detail`` is the same
+    for the same fault."""
 
     reason: Reason
     detail: str
@@ -72,29 +86,35 @@ class _Task(NamedTuple):
         return operation_code(_UNSEALED, self.scenario.id, table, dict(self.state.row(table, key)))
 
 
-def check(app: App, config: Config, wording: str | None = None) -> Case | Reject:
+def check(
+    app: App, config: Config, wording: str | None = None, *, wanted: int | None = None
+) -> Case | Reject:
     """Return the case, or why the configuration is none. ``wording`` is a goal (with placeholders)
-    in place of the scenario's own. Raises KeyError for an unknown scenario."""
+    in place of the scenario's own. A ``wanted`` level is looked at first, since it is quick to see
+    that it is another. Raises KeyError for an unknown scenario."""
     scenario = app.scenario(config.scenario)
     state = profiles.replayable_state(app, config.profile, config.seed)
     try:
+        graded = _graded(app, scenario, config, state)
+        if None not in (wanted, graded) and graded != wanted:
+            raise _Rejected("difficulty", f"level {graded}")
         with state.rollback():
             case = _checked(app, scenario, config, state, wording)
-        return case if config.ui == PLAIN else _graded(app, scenario, case, state)
     except _Rejected as rejected:
         return rejected.reject
+    return case if graded is None else case.model_copy(update={"level": graded})
 
 
-def _graded(app: App, scenario: Scenario, case: Case, state: ReplayableState) -> Case:
-    """Return the case with the level that it has in the plain interface: how many rows a page shows
-    makes a task longer, not harder."""
-    plain = case.config.model_copy(update={"ui": PLAIN})
+def _graded(app: App, scenario: Scenario, config: Config, state: ReplayableState) -> int | None:
+    """Return the level in the plain interface, None where the plan fails there: how many rows a
+    page shows makes a task longer, not harder."""
+    plain = config.model_copy(update={"ui": PLAIN})
     try:
         with state.rollback():
-            walk = _walked(_task(app, scenario, plain, state, None))
+            walk = _plan_walked(_task(app, scenario, plain, state))
+            return level(vector(measure(scenario, walk)))
     except _Rejected:
-        return case
-    return case.model_copy(update={"level": level(vector(measure(scenario, walk)))})
+        return None
 
 
 def _checked(
@@ -118,7 +138,11 @@ def _checked(
 
 
 def _task(
-    app: App, scenario: Scenario, config: Config, state: ReplayableState, wording: str | None
+    app: App,
+    scenario: Scenario,
+    config: Config,
+    state: ReplayableState,
+    wording: str | None = None,
 ) -> _Task:
     places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
     try:
@@ -183,6 +207,16 @@ def _nontrivial(task: _Task) -> None:
 
 
 def _walked(task: _Task) -> Walk:
+    walk = _plan_walked(task)
+    if walk.moved > MOST_ACTIONS:
+        raise _Rejected("feasible", f"the plan takes more than {MOST_ACTIONS} actions")
+    if sum(charts(visit.page) for visit in walk.visits) < task.scenario.charts:
+        raise _Rejected("coherent", "the plan does not come to the charts")
+    _solved(task, walk)
+    return walk
+
+
+def _plan_walked(task: _Task) -> Walk:
     interface = ui(task.app, task.config.ui, task.config.seed)
     walk = Walk(Site(task.app, task.state, interface, task.code))
     walk.open(interface.start, {})
@@ -191,14 +225,10 @@ def _walked(task: _Task) -> Walk:
         for move in moves:
             _worded(task.app, move.label, move.text)
             walk.do(move)
-            _accepted(walk)
+            if task.scenario.family != "recovery":
+                _accepted(walk)
     except ControlNotFound as lost:
         raise _Rejected("feasible", f"the plan is lost: {lost}") from None
-    if walk.moved > MOST_ACTIONS:
-        raise _Rejected("feasible", f"the plan takes more than {MOST_ACTIONS} actions")
-    if sum(charts(visit.page) for visit in walk.visits) < task.scenario.charts:
-        raise _Rejected("coherent", "the plan does not come to the charts")
-    _solved(task, walk)
     return walk
 
 
@@ -268,7 +298,7 @@ def _leak_free(task: _Task, walk: Walk) -> None:
         raise _Rejected("leak-free", f"the keys of {ordered}")
     if not task.asked:
         return
-    if _given_away(task.asked, task.goal.removesuffix(with_answer_form("", task.scenario))):
+    if _given_away(task.asked, without_answer_form(task.goal, task.scenario)):
         raise _Rejected("leak-free", "the goal says the answer")
     if _given_away(task.asked, " | ".join(texts(walk.visits[0].page))):
         raise _Rejected("leak-free", "the start page says the answer and nothing else of its kind")

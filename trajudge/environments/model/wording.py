@@ -28,15 +28,23 @@ def answer_form(answer: AnswerSpec) -> str:
     return f"the number of {answer.unit}" if answer.unit else _FORMS[answer.kind]
 
 
-def with_answer_form(goal: str, scenario: Scenario) -> str:
-    """Return the goal with how to declare what it asks for, or that it is done."""
+def with_answer_form(goal: str, scenario: Scenario, page: str = "") -> str:
+    """Return the goal with how to declare what it asks for, or that it is done; ``page`` is where
+    an agent that has only a browser declares it."""
     forms = [answer_form(answer) for answer in scenario.answers or (DONE,)]
     value = forms[0] if len(forms) == 1 else f"a list: {', then '.join(forms)}"
+    if page:
+        return f"{goal} Submit the answer on the page {page}, which asks for {value}."
     listed = " (in a line, with semicolons between them)" if "list" in value else ""
     return (
         f"{goal} End with the action answer(value), or with a message whose last line is "
         f'"{LINE}value". The value is {value}{listed}; it is None if the task is not possible.'
     )
+
+
+def without_answer_form(goal: str, scenario: Scenario) -> str:
+    """Return the goal without how its answer is declared."""
+    return goal.removesuffix(with_answer_form("", scenario))
 
 
 def declared_line(values: Sequence[str]) -> str:
