@@ -26,6 +26,7 @@ from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.chromium.action_syntax import parse, write
 from trajudge.environments.gym.agentlab import benchmark
 from trajudge.environments.gym.draws import SPLITS, goals_of
+from trajudge.environments.model.wording import declared_line
 from trajudge.environments.recording.recorder import recorded_offline
 
 LINE = re.compile(r"^\s*\[(\w+)\] (\w+ (?:'[^']*'|\"[^\"]*\"))", re.M)
@@ -86,9 +87,17 @@ def moves(steps: Any) -> list[Move]:
             continue
         name, arguments = parse(step.action)
         controls = LINE.findall(step.observation.axtree)
-        bid = arguments[0] if arguments else None
         known = dict(controls)
-        if name in ("send_msg_to_user", "goto", "go_back") or bid not in known:
+        bid = arguments[0] if arguments and isinstance(arguments[0], str) else ""
+        if name == "answer":  # none of BrowserGym's: the goal names the line that says the same
+            line = declared_line(
+                list(map(str, arguments[0]))
+                if isinstance(arguments[0], list)
+                else [str(arguments[0])]
+            )
+            way.append(Move("send_msg_to_user", "", 0, (line,)))
+            continue
+        if bid not in known:
             way.append(Move(name, "", 0, tuple(arguments)))
             continue
         like = [one for one, control in controls if control == known[bid]]

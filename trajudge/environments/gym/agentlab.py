@@ -45,14 +45,14 @@ class TrajudgeEnv(WebEnv):
         """Do an action, as text: what an agent's action set makes of it is not run."""
         began = time.time()
         seen, reward, ended, cut_off, info = super().step(action or "noop()")
-        told = {key: value for key, value in info.items() if key != "trajectory"}
+        labels = {key: value for key, value in info.items() if key != "trajectory"}
         times = {"action_exec_start": began, "action_exec_stop": time.time()}
         return (
             seen,
             reward,
             ended,
             cut_off,
-            {**times, "action_exec_timeout": 0.0, "task_info": told},
+            {**times, "action_exec_timeout": 0.0, "task_info": labels},
         )
 
 

@@ -37,7 +37,6 @@ from trajudge.environments.gym.pages import ChromiumPages, DetailedPage, Pages, 
 from trajudge.environments.gym.spaces import ActionText
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.model.config import Config
-from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.recording.episode import VIEWPORT, Episode, Viewport
 from trajudge.environments.recording.recorder import raise_mistake
 from trajudge.environments.verify.frame import report_changes
@@ -160,12 +159,11 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
         name = self.np_random.bytes(8).hex()
         self._episode = self._page = self.reasoning = None
         self._open.close()
-        scenario = load_app(case.config.app).scenario(case.config.scenario)
         job = Job(
             config=case.config,
             agent=self.agent,
             attempt=int(named.get("attempt", self._attempts[case.id])),
-            goal=with_answer_form(case.goal, scenario),
+            goal=case.goal,
             shortest=case.shortest,
             fewest=case.fewest,
         )

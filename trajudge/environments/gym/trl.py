@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trajudge.environments.chromium.action_syntax import Argument, write
 from trajudge.environments.gym.draws import Split, templates
 from trajudge.environments.gym.env import WebEnv
+from trajudge.environments.model.wording import LINE
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -99,10 +100,9 @@ class BrowserEnv:
         """End the task with its answer.
 
         Args:
-            value: what the goal asks for, as text; several things are separated by "; "
+            value: what the goal asks for, with semicolons between several things
         """
-        parts = value.split("; ")
-        return self._act("answer", parts if len(parts) > 1 else value)
+        return self._act("send_msg_to_user", f"{LINE}{value}")
 
     def _act(self, name: str, *arguments: Argument) -> str:
         if self._env is None or self._over:

@@ -130,7 +130,7 @@ class _Walk:
 
     def text(self, text: str, within: Within) -> None:
         if text := squashed(text):
-            self.writer.add(within, "StaticText", text)
+            self.writer.text(within, text)
 
     def element(self, element: HtmlElement, within: Within) -> None:
         attributes, tag = element.attributes, element.tag
@@ -161,9 +161,9 @@ class _Walk:
         attributes = element.attributes
         if role == "header":
             role = "rowheader" if attributes.get("scope") == "row" else "columnheader"
-        properties = [*_disabled(element)]
+        properties = _disabled(element)
         if attributes.get("aria-modal") == "true":
-            properties.append("modal=True")
+            properties = (*properties, "modal=True")
         inside = self.add(element, within, role, self.name(element, role), properties)
         self.children(element, inside)
         if role == "term" and self.colons:
@@ -181,11 +181,13 @@ class _Walk:
         state: str = "",
     ) -> Within:
         """Write the line of an element; ``state`` is its value as agents see it."""
-        line = f" value={value!r}" if value != "" else ""
-        if element.tag in _CLICKABLE:
-            line += ", clickable"
-        if self.visible and (element.tag not in _FLAT or element.children):
+        line = ", clickable" if element.tag in _CLICKABLE else ""
+        if self.visible:
             line += ", visible"
+        if element.tag in _FLAT and not element.children:
+            line = ""
+        if value != "":
+            line = f" value={value!r}{line}"
         # Of a date, one of its parts has the focus.
         focused = role != "Date" and element is self.document.focused
         if focused:
