@@ -209,7 +209,7 @@ def test_a_seed_draws_the_same_cases_and_nothing_is_learnt_by_heart(offline: Web
 
 
 def test_the_python_of_the_docs_runs(cases: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "gym.md").read_text(encoding="utf-8")
     [code] = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     monkeypatch.chdir(cases.parent)
     shown: dict[str, Any] = {"policy": lambda seen: "send_msg_to_user('No.')"}
@@ -339,7 +339,7 @@ def test_the_values_of_a_line_come_back_as_they_were() -> None:
 def test_what_is_visible_is_left_out_where_it_is_off() -> None:
     trees = []
     for visible in ("rendered", "off"):
-        env = WebEnv("press", visible=visible)  # type: ignore[arg-type]
+        env = WebEnv("press", visible=visible)
         trees.append(env.reset(seed=1)[0]["axtree"])
     assert ", visible" in trees[0]
     assert trees[0].replace(", visible", "") == trees[1]
@@ -438,7 +438,7 @@ def test_a_vector_shows_what_its_environments_show_alone() -> None:
 
 
 def test_a_random_agent_fills_in_a_form_and_sends_it() -> None:
-    env = WebEnv("shop.buy", axes=("instance",), max_steps=400)
+    env = WebEnv("shop.buy", axes=["instance"], max_steps=400)
     env.reset(seed=0)
     env.action_space.seed(0)
     for _ in range(399):
