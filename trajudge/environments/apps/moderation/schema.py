@@ -66,7 +66,7 @@ _BODIES = (
     "Do not hide advertising in an answer.",
     "Do not share where a person lives.",
 )
-_DAYS = (4, 6, 9, 11, 15, 18, 22, 25, 33, 40, 55, 75, 90, 120, 180)
+_DAYS = tuple(range(3, 181))
 _FIRST = ("amber", "brisk", "cobalt", "dune", "fable", "gull", "hazel", "loam", "pebble", "tidal")
 _SECOND = ("baker", "finch", "harper", "miller", "otter", "piper", "rower", "smith", "weaver")
 _ABOUT = (
