@@ -26,12 +26,13 @@ from trajudge.environments.apps import load_app
 from trajudge.environments.checks.alternatives import alternatives, is_different
 from trajudge.environments.checks.form_entries import filled_forms
 from trajudge.environments.checks.rehearsal import Spot, rehearse, signature, spot
-from trajudge.environments.kit.reading import forms, links, texts
+from trajudge.environments.checks.walk import navigation
+from trajudge.environments.kit.reading import controls, texts
 from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import bind, parameters
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.operation_codes import operation_code
-from trajudge.environments.model.page import Form, Page
+from trajudge.environments.model.page import Form, Link, Page
 from trajudge.environments.model.site import Redirect, Site
 from trajudge.environments.model.spec import Bound, Rejected, Scenario
 from trajudge.environments.model.state import AppState, Dump, difference
@@ -238,10 +239,14 @@ class _Search:
     def _leads(self, node: _Node, left: int) -> Iterator[_Way]:
         page = self._page(node)
         site = self.versions[node.version].site
-        for link in (*site.navigation(), *links(page)):
-            yield _Way(1, node.version, spot(link.page, link.args))
-        for form in forms(page):
-            for cost, sent in filled_forms(form, self.oracle.entered, self.named):
+        for control, _, folds in (*navigation(site), *controls(page)):
+            opening = sum(not fold.open for fold in folds)
+            if isinstance(control, Link):
+                yield _Way(1 + opening, node.version, spot(control.page, control.args))
+                continue
+            form = control
+            for entering, sent in filled_forms(form, self.oracle.entered, self.named):
+                cost = entering + opening
                 if form.page:
                     yield _Way(cost, node.version, spot(form.page, sent))
                 elif cost < left and (way := self._sent(node, cost, form, sent)):

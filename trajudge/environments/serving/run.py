@@ -60,7 +60,7 @@ class IssuedForm(NamedTuple):
 class ServedRun:
     """A run. ``origin`` is its own, so that runs share neither storage nor pages. ``before`` is
     the state it began with, ``events`` what the server saw, in order,
-    ``shown`` the address of the page that was asked for last, ``declared`` the last message that
+    ``script`` whether its pages have the script of the widgets, ``shown`` the address of the page that was asked for last, ``declared`` the last message that
     was submitted on the page for it, ``mistake`` what the application's code raised last."""
 
     id: str
@@ -76,6 +76,7 @@ class ServedRun:
     site: Site = field(init=False)
     events: list[ServerEvent] = field(default_factory=list)
     documents: int = 0
+    script: bool = False
     shown: str = "/"
     declared: str | None = None
     mistake: BaseException | None = None
@@ -89,6 +90,7 @@ class ServedRun:
         self.before = self.state.dump()
         interface = ui(self.app, self.config.ui, self.config.seed)
         self.site = Site(self.app, self.state, interface, self.code)
+        self.script = interface.script == "full"
         self.dress(self.config.theme)
         self.noise = noise(self.config)
 
