@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainers import packages
+
+__all__ = ["packages"]
+
 
 @pytest.fixture(scope="module", autouse=True)
 def cache_home(cache_folder: Path) -> Iterator[None]:

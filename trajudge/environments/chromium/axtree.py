@@ -112,6 +112,13 @@ class TreeWriter:
             name if role in _GROUPS else within.group,
         )
 
+    def text(self, within: Within, text: str) -> None:
+        """Add a piece of text."""
+        line = f"StaticText {text!r}"
+        self._full.append("\t" * within.full + line)
+        if text not in within.around:
+            self._pruned.append("\t" * within.pruned + line)
+
     def tree(self) -> AccessibilityTree:
         """Return what was written."""
         full, pruned = "\n".join(self._full), "\n".join(self._pruned)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote, urlencode
 
 from trajudge.environments.kit.theme import Theme
@@ -12,6 +13,11 @@ from trajudge.environments.model.page import Chart, Form, Link, Overlay
 
 def address(page: str, args: Mapping[str, str]) -> str:
     """Return the path of a page with its arguments."""
+    return _address(page, tuple(args.items()))
+
+
+@lru_cache(maxsize=4096)
+def _address(page: str, args: tuple[tuple[str, str], ...]) -> str:
     query = urlencode(args, errors="replace")
     return f"/{quote(page, safe='', errors='replace')}" + (f"?{query}" if query else "")
 

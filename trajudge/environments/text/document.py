@@ -221,4 +221,6 @@ def _settle(element: HtmlElement) -> None:
 
 def squashed(text: str) -> str:
     """Return text with each run of white space as one blank, none at the ends, as HTML shows it."""
+    if "  " not in text and text.isprintable():  # no white space but single blanks
+        return text.strip(" ")
     return _SPACE.sub(" ", text).strip(" ")

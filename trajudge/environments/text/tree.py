@@ -20,7 +20,8 @@ ROLES = {
     "h4": "heading", "h5": "heading", "h6": "heading", "header": "banner", "img": "image",
     "input": "input", "label": "LabelText", "legend": "Legend", "li": "listitem", "main": "main",
     "nav": "navigation", "ol": "list", "option": "option", "p": "paragraph", "select": "combobox",
-    "summary": "DisclosureTriangle", "table": "table", "td": "cell", "textarea": "textbox", "th": "header", "thead": "rowgroup",
+    "summary": "DisclosureTriangle", "table": "table", "td": "cell", "textarea": "textbox",
+    "th": "header", "thead": "rowgroup",
     "tr": "row", "ul": "list",
 }  # fmt: skip
 """The role of each element by its tag; an input's follows from its type."""
@@ -74,7 +75,7 @@ class _Walk:
 
     def text(self, text: str, within: Within) -> None:
         if text := squashed(text):
-            self.writer.add(within, "StaticText", text)
+            self.writer.text(within, text)
 
     def element(self, element: HtmlElement, within: Within) -> None:
         attributes, tag = element.attributes, element.tag
@@ -108,11 +109,11 @@ class _Walk:
         attributes = element.attributes
         if role == "header":
             role = "rowheader" if attributes.get("scope") == "row" else "columnheader"
-        properties = [*_disabled(element)]
+        properties = _disabled(element)
         if attributes.get("aria-modal") == "true":
-            properties.append("modal=True")
+            properties = (*properties, "modal=True")
         if element.tag == "summary" and (details := element.parent) is not None:
-            properties.append(f"expanded={'open' in details.attributes}")
+            properties = (*properties, f"expanded={'open' in details.attributes}")
             role += "Grouped" if "name" in details.attributes else ""
         inside = self.add(element, within, role, self.name(element, role), properties)
         if element.tag == "details" and "open" not in attributes:
@@ -135,11 +136,11 @@ class _Walk:
         state: str = "",
     ) -> Within:
         """Write the line of an element; ``state`` is its value as agents see it."""
-        line = f" value={value!r}" if value != "" else ""
-        if element.tag in _CLICKABLE:
-            line += ", clickable"
-        if element.tag not in _FLAT or element.children:
-            line += ", visible"
+        line = ", clickable, visible" if element.tag in _CLICKABLE else ", visible"
+        if element.tag in _FLAT and not element.children:
+            line = ""
+        if value != "":
+            line = f" value={value!r}{line}"
         # Of a date, one of its parts has the focus.
         focused = role != "Date" and element is self.document.focused
         if focused:
