@@ -1,8 +1,8 @@
 """A visitor without a browser: does moves on the page model and notes what it took.
 
 It proves a configuration feasible offline and measures its difficulty; the browser then has to
-agree. A move looks for its control on the page, opens what it is folded into, else turns to the next page
-of a list, as an agent would.
+agree. A move looks for its control on the page, opens what that is in, else turns to the next
+page of a list, as an agent would.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Walk:
     def do(self, move: PlanStep) -> None:
         """Do one move. Raises ControlNotFound."""
         if move.do == "follow":
-            self._follow(self._seek(self._link, move))
+            self._follow(*self._seek(self._link, move))
         elif move.do == "scan":
             for _ in range(TURNS):
                 if (onward := self._link(move.label)) is None:
                     return
-                self._follow(onward)
+                self._follow(*onward)
         elif move.do == "press":
-            self._submit(self._seek(self._form, move))
+            self._submit(*self._seek(self._form, move))
         else:
             placed, entry = self._seek(self._field, move)
             self._open(placed)
@@ -97,10 +97,8 @@ class Walk:
     def _is_open(self, fold: Fold) -> bool:
         return self._opened.get(fold.group, fold.title if fold.open else None) == fold.title
 
-    def _follow(self, placed: PlacedControl) -> None:
+    def _follow(self, placed: PlacedControl, link: Link) -> None:
         self._open(placed)
-        link = placed.control
-        assert isinstance(link, Link)
         self._used(options(self.page) if link.label == NEXT_PAGE else placed.among)
         self.open(link.page, link.args)
 
@@ -110,7 +108,7 @@ class Walk:
                 return link
             if (onward := self._link(NEXT_PAGE)) is None:
                 break
-            self._follow(onward)
+            self._follow(*onward)
         raise ControlNotFound(f"{move.do} {_name(move.label)!r}: not on page {self._place[0]!r}")
 
     def _controls(self) -> Iterator[PlacedControl]:
@@ -119,16 +117,16 @@ class Walk:
         every.sort(key=lambda one: not all(map(self._is_open, one.folds)))
         return iter(every)
 
-    def _link(self, label: Label) -> PlacedControl | None:
+    def _link(self, label: Label) -> tuple[PlacedControl, Link] | None:
         for one in self._controls():
             if isinstance(one.control, Link) and one.control.label == label:
-                return one
+                return one, one.control
         return None
 
-    def _form(self, label: Label) -> PlacedControl | None:
+    def _form(self, label: Label) -> tuple[PlacedControl, Form] | None:
         for one in self._controls():
             if isinstance(one.control, Form) and one.control.submit == label:
-                return one
+                return one, one.control
         return None
 
     def _field(self, label: Label) -> tuple[PlacedControl, Field] | None:
@@ -139,10 +137,8 @@ class Walk:
                         return one, entry
         return None
 
-    def _submit(self, placed: PlacedControl) -> None:
+    def _submit(self, placed: PlacedControl, form: Form) -> None:
         self._open(placed)
-        form = placed.control
-        assert isinstance(form, Form)
         self._used(placed.among)
         sent = dict(form.hidden)
         for entry in form.fields:

@@ -31,6 +31,8 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const on = (target, kind, act) => target.addEventListener(kind, act);
   const button = (label, attributes = {}) => make("button", { type: "button", ...attributes }, label);
+  const nameOf = (control) =>
+    control.getAttribute("aria-label") ?? textOf(control.labels?.[0] ?? make("p"));
   const textOf = (element) => element.textContent.replace(/\s+/g, " ").trim();
 
   // Act on keys by name ("Shift+PageUp"); what returns false leaves the key to the browser.
@@ -150,7 +152,7 @@
   // --- dialogs that the page was served with ----------------------------------------------------
 
   const dialog = (box) => {
-    const stops = all("a, button, input, select, textarea", box);
+    const stops = all("a, button, input:not([type=hidden]), select, textarea", box);
     const leave = box.querySelector("[data-cancel]") ?? stops[0];
     keys(box, {
       Escape: () => leave.click(),
@@ -180,19 +182,24 @@
   // --- combobox with a list of suggestions ------------------------------------------------------
 
   const combobox = (select) => {
-    const choices = [...select.options].filter((option) => option.value !== "" || !option.dataset.none);
-    const label = (option) => option && !option.dataset.none ? textOf(option) : "";
+    const called = nameOf(select);
+    const real = (option) => option && option.dataset.none === undefined;
+    const choices = [...select.options].filter(real);
+    const label = (option) => real(option) ? textOf(option) : "";
     const input = make("input", {
       type: "text", role: "combobox", autocomplete: "off", "aria-autocomplete": "list",
       "aria-expanded": "false", id: select.id, value: label(select.selectedOptions[0]),
     });
     for (const name of ["aria-label", "aria-describedby"])
-      if (select.hasAttribute(name)) input.setAttribute(name, select.getAttribute(name));
+      if (select.hasAttribute(name)) {
+        input.setAttribute(name, select.getAttribute(name));
+        select.removeAttribute(name);
+      }
     if (select.required) input.setAttribute("aria-required", "true");
     input.disabled = select.disabled;
     select.removeAttribute("id");
     select.hidden = true;
-    const list = make("ul", { role: "listbox", class: "popup", "aria-label": box_name(select) });
+    const list = make("ul", { role: "listbox", class: "popup", "aria-label": called });
     list.hidden = true;
     input.setAttribute("aria-controls", idOf(list));
     const items = choices.map((option) => {
@@ -245,9 +252,10 @@
       mark(null);
       const exact = items.find(({ item }) => textOf(item).toLowerCase() === text.toLowerCase());
       if (exact) take(exact.option);
-      else if (!text) [...select.options].find((option) => option.value === "")?.setAttribute("selected", "");
-      if (!text) select.value = "";
-      if (!exact) unfold();
+      else {
+        if (!text) select.value = "";
+        unfold();
+      }
     });
     on(input, "click", () => list.hidden ? (filter(""), unfold()) : fold());
     on(input, "blur", () => {
@@ -267,9 +275,6 @@
       },
     });
   };
-  const box_name = (control) =>
-    control.getAttribute("aria-label") ?? textOf(control.labels?.[0] ?? make("p"));
-
   // --- date picker dialog -------------------------------------------------------------------------
 
   const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August",
@@ -289,7 +294,7 @@
     `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 
   const datepicker = (input) => {
-    const name = box_name(input);
+    const name = nameOf(input);
     set(input, { type: "text", placeholder: "YYYY-MM-DD", inputmode: "numeric" });
     const opener = button("Choose date", { class: "opener", "aria-haspopup": "dialog" });
     const title = make("h2", { "aria-live": "polite" });
@@ -407,7 +412,7 @@
   // --- tree view -------------------------------------------------------------------------------------
 
   const tree = (top) => {
-    set(top, { role: "tree", "aria-label": top.dataset.label });
+    top.setAttribute("role", "tree");
     const group = (item) => item.parentElement.querySelector(":scope > ul");
     for (const entry of all("li", top)) {
       entry.setAttribute("role", "none");
@@ -507,7 +512,7 @@
       });
     };
     if (articles) {
-      set(list, { role: "feed", "aria-label": box.dataset.label });
+      list.setAttribute("role", "feed");
       const at = () => [...list.children].indexOf(document.activeElement.closest("[role=article]"));
       keys(list, {
         PageDown: () => list.children[at() + 1]?.focus(),
@@ -584,7 +589,7 @@
       on(card, "dragend", () => (held = null));
     }
     for (const column of all("[data-column]", box)) {
-      const form = () => held?.querySelector(`form[data-to="${CSS.escape(column.dataset.column)}"]`);
+      const form = () => held?.querySelector(`[data-to="${CSS.escape(column.dataset.column)}"] form`);
       on(column, "dragover", (event) => {
         if (form()) event.preventDefault();
       });

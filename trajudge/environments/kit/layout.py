@@ -26,8 +26,9 @@ def _address(page: str, args: tuple[tuple[str, str], ...]) -> str:
 class PageLayout:
     """What is around a page. ``nonce`` makes the single-use word of a form that changes the state,
     ``chart`` the address of a picture, ``page`` that of a page with its arguments. A ``still``
-    document has no server: its forms are shown, disabled, and have nothing to send. ``files`` is where
-    the style sheet is; with ``script`` the widgets do more than their plain forms."""
+    document has no server: its forms are shown, disabled, and have nothing to send. ``files`` is
+    where the style sheet is; with ``script`` the widgets do more than their plain forms. A
+    ``folded`` navigation is behind a menu button."""
 
     title: str
     navigation: tuple[Link, ...]
@@ -40,3 +41,4 @@ class PageLayout:
     still: bool = False
     files: str = "/assets/"
     script: bool = False
+    folded: bool = False

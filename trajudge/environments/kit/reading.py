@@ -144,32 +144,30 @@ def texts(page: Page) -> Iterator[str]:
     if page.question is not None:
         yield _said(page.question.text)
     for block in blocks(page.blocks):
-        match block:
-            case Section(title=label) | Disclosure(title=label) | Menu(title=label):
-                yield _said(label)
-            case Link(label=label) | Tabs(label=label):
-                yield _said(label)
-            case DefinitionList(rows):
-                for name, value in rows:
-                    yield _said(name)
-                    yield value
-            case ItemList():
-                yield from _said_in_list(block)
-            case Form():
-                yield from _said_in_form(block)
-            case Chart(title=title):
-                yield title
-            case Tree(label, nodes):
-                yield _said(label)
-                yield from _said_in_tree(nodes)
-            case Board(label, columns):
-                yield _said(label)
-                for column in columns:
-                    yield column.name
-                    for card in column.cards:
-                        yield from (_said(card.link.label), card.text)
-            case _:
-                yield _said(block.text)
+        yield from _said_in(block)
+
+
+def _said_in(block: Block) -> Iterator[str]:
+    """Yield what a block says, but for the blocks inside."""
+    match block:
+        case Section(title=label) | Disclosure(title=label) | Menu(title=label):
+            yield _said(label)
+        case Link(label=label) | Tabs(label=label) | Chart(title=label):
+            yield _said(label)
+        case DefinitionList(rows):
+            yield from (text for name, value in rows for text in (_said(name), value))
+        case ItemList():
+            yield from _said_in_list(block)
+        case Form():
+            yield from _said_in_form(block)
+        case Tree(label, nodes):
+            yield from (_said(label), *_said_in_tree(nodes))
+        case Board(columns):
+            for column in columns:
+                yield column.name
+                yield from (t for card in column.cards for t in (_said(card.link.label), card.text))
+        case _:
+            yield _said(block.text)
 
 
 def _said_in_list(items: ItemList) -> Iterator[str]:

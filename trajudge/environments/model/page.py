@@ -39,7 +39,7 @@ class Option(NamedTuple):
 
 
 Input = Literal["text", "search", "number", "date", "long", "choice", "tick"]
-Drawn = Literal["", "combobox", "listbox", "rating", "switch"]
+Drawn = Literal["", "combobox", "listbox", "rating", "rich", "switch"]
 
 
 class Field(NamedTuple):
@@ -48,7 +48,7 @@ class Field(NamedTuple):
 
     ``drawn`` says that it looks otherwise: a choice as a ``combobox`` that suggests what fits, as a
     ``listbox`` that shows several of its options, or as a ``rating`` in stars; a tick as a
-    ``switch``. ``hint`` describes it.
+    ``switch``; a long text as ``rich``, with a toolbar. ``hint`` describes it.
     """
 
     name: str
@@ -198,7 +198,6 @@ class BoardColumn(NamedTuple):
 class Board(NamedTuple):
     """Things by their state, which a drag to another column changes, or each card's menu."""
 
-    label: Label
     columns: tuple[BoardColumn, ...]
 
 

@@ -17,7 +17,7 @@ from trajudge.environments.kit.html import NONCE, render
 from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.style import SCRIPT, stylesheet
 from trajudge.environments.kit.theme import printable
-from trajudge.environments.model.page import Chart, Form, Overlay, Page
+from trajudge.environments.model.page import Chart, Form, Notice, Overlay, Page, Word
 from trajudge.environments.model.site import CONFIRMED, Redirect, refused
 from trajudge.environments.model.spec import Rejected
 from trajudge.environments.serving.answer_page import ANSWER, RECEIVED, answer_page, declared
@@ -127,6 +127,9 @@ def _document(
         page = run.site.get(name, args)
         run.shown = _url(name, args)
         run.note("document" if known else "missing", "GET", run.shown)
+        if run.message is not None:
+            notice = Notice(run.message)
+            run.message, page = None, page._replace(blocks=(notice, *page.blocks))
         noise = overlays(run.noise, run.documents, run.dismissed)
     shell = PageLayout(
         title=run.app.title,
@@ -137,6 +140,7 @@ def _document(
         chart=run.picture,
         noise=noise,
         script=run.script,
+        folded=run.site.ui.folded,
     )
     return PageResponse(200 if known else 404, render(page, shell), "text/html")
 
@@ -168,8 +172,13 @@ def _perform(
     if isinstance(outcome, Redirect):
         run.note("operation", "POST", request.path, "confirmed" if CONFIRMED in sent else "")
         location = _url(outcome.page, outcome.args)
+        run.message = Word("saved")
         return PageResponse(303, location=location)
     run.note("question", "POST", request.path)
+    if outcome.question is not None:  # over the page that the form was on
+        back = outcome.question.cancel._replace(page=issued.page, args=issued.args)
+        below = run.site.get(issued.page, issued.args)
+        outcome = below._replace(question=outcome.question._replace(cancel=back))
     return _document(run, issued.page, dict(issued.args), outcome)
 
 

@@ -57,8 +57,8 @@ class _Entry:
 
 
 class TextSession:
-    """One run's page. ``observe``, ``act`` and ``har`` are those of ``chromium.Session``. Of widgets
-    it shows the plain forms; ``widgets`` says which there are on the page."""
+    """One run's page. ``observe``, ``act`` and ``har`` are those of ``chromium.Session``. Of
+    widgets it shows the plain forms; ``widgets`` says which there are on the page."""
 
     def __init__(self, run: ServedRun) -> None:
         self.run = run
@@ -217,10 +217,7 @@ class TextSession:
         if target.tag == "button":
             self._submit(target)
         elif target.tag == "select":
-            if "size" not in target.attributes:
-                document.toggle(target)
-            elif element.tag == "option":
-                target.choose(element)
+            _point(document, target, element)
         elif target.tag == "summary":
             if target.parent is not None:
                 document.unfold(target.parent)
@@ -315,6 +312,14 @@ class TextSession:
         else:
             parts = urlsplit(action)._replace(query=_urlencoded(entries), fragment="")
             self._navigate(_Entry(urlunsplit(parts)))
+
+
+def _point(document: PageDocument, choices: HtmlElement, element: HtmlElement) -> None:
+    """Click on a list or one of its options."""
+    if "size" not in choices.attributes:
+        document.toggle(choices)
+    elif element.tag == "option":
+        choices.choose(element)
 
 
 def _is_listed(option: HtmlElement) -> bool:
