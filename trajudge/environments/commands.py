@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from trajudge.environments.agents.plugin import AgentPlugin, is_plugin
 from trajudge.environments.agents.protocol import Halted
 from trajudge.environments.agents.script import is_scripted
 from trajudge.environments.analysis import agent_results, agent_tables, blind_replay, pass_at_k
@@ -166,8 +167,10 @@ def plan_of(config: RecordConfig) -> RecordingPlan:
     """Open the model, if one is named, and plan the recording. Raises UserError."""
     if config.text_only and config.faults is None:
         raise UserError("--text-only: goes with --faults PLAN: add it, or leave --text-only out")
-    every = ["resilient"] if config.faults else ["all"]
-    agents = chosen(config.agent or ([] if config.model else every))
+    every = ("resilient",) if config.faults else ("all",)
+    words = config.agent or (() if config.model else every)
+    plugins = _plugins_of(config, [word for word in words if is_plugin(word)])
+    agents = chosen([word for word in words if not is_plugin(word)])
     seen = Representation(config.representation)
     model = _model_of(config)
     return RecordingPlan(
@@ -178,7 +181,26 @@ def plan_of(config: RecordConfig) -> RecordingPlan:
         config.attempts,
         config.payloads,
         _variants_of(config),
+        plugins,
     )
+
+
+def _plugins_of(config: RecordConfig, specs: Sequence[str]) -> list[AgentPlugin]:
+    """Load the user's agents, each once. Raises UserError."""
+    options, seconds, memory = config.agent_option, config.agent_timeout, config.agent_memory
+    if options and not specs:
+        raise UserError(
+            "--agent-option: goes with --agent FILE.py or package:NAME: add one, or leave it out"
+        )
+    plugins = [AgentPlugin(spec, options, seconds, memory) for spec in specs]
+    names = [plugin.name for plugin in plugins]
+    for plugin in plugins:
+        if names.count(plugin.name) > 1 or is_scripted(plugin.name) or plugin.name == config.model:
+            raise UserError(
+                f"--agent {plugin.spec}: another agent is called {plugin.name!r}, too: rename it"
+            )
+        plugin.check()
+    return plugins
 
 
 def _model_of(config: RecordConfig) -> ModelHandle | None:

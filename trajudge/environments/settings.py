@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from trajudge.environments.agents import MEMORY, SECONDS
 from trajudge.environments.apps import APPS
 from trajudge.environments.serving import PAGES
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.commands import MOST_CASES
-from trajudge.util.settings import Argument, Count, Only, Option, Output, Seed, Settings, Workers
+from trajudge.util.settings import (
+    Argument,
+    Count,
+    Only,
+    Option,
+    Output,
+    Positive,
+    Seed,
+    Settings,
+    Workers,
+)
 
 Cases = Annotated[Path, Option("the generated cases", "FILE")]
 Recorded = Annotated[tuple[Path, ...], Argument("RECORDED", "folder that env record wrote")]
@@ -82,15 +93,14 @@ class RecordConfig(Settings):
 
       trajudge env record --cases cases.jsonl --out DIR
 
-    Every agent does every case (trajudge env generate makes them) in real Chromium: scripted agents
-    with known behaviour, or with --model any model. DIR gets trajectories.jsonl.gz with images/
+    Every agent does every case of trajudge env generate in real Chromium: scripted agents with
+    known behaviour, your own (--agent ./my_agent.py: a class with act(observation), or a function
+    make(goal, **options)), or with --model any model. DIR gets trajectories.jsonl.gz with images/
     (--data trajudge:DIR), labels.jsonl (annotations that follow from the final state), facts.jsonl
     (what they rest on), traces/ (HAR files). The same command continues a recording that was
     killed, without repeating a model's call, and repeats runs that failed (exit code 1). With
-    --faults every run is recorded once more for each fault of the plan, behind a proxy that injects
-    it; trajudge proxy results compares the folders. The same seed gives the same text except for
-    operation codes, whose key is drawn for the recording; pictures may differ between versions of
-    Chromium.
+    --faults every run is recorded once more for each fault of the plan, behind a proxy. The same
+    seed gives the same text except for operation codes, whose key is drawn for the recording.
     """
 
     first: ClassVar = (
@@ -104,11 +114,18 @@ class RecordConfig(Settings):
     agent: Annotated[
         tuple[str, ...],
         Option(
-            "a scripted agent by name or behaviour, or all; may be repeated (default: all, none "
-            "with --model)",
+            "a scripted agent by name or behaviour, or all, or your own: FILE.py, package:NAME or "
+            "an entry point; may be repeated (default: all, none with --model)",
             several=True,
         ),
     ] = ()
+    agent_option: Annotated[
+        dict[str, Any], Option("an option of your own agent; may be repeated", "NAME=VALUE")
+    ] = Field(default_factory=dict)
+    agent_timeout: Annotated[
+        Positive, Option("seconds that your own agent may take for an action")
+    ] = SECONDS
+    agent_memory: Annotated[Count, Option("mebibytes that your own agent may use", "MIB")] = MEMORY
     faults: Annotated[
         Path | None,
         Option(

@@ -1,4 +1,4 @@
-"""Lists with a search above them: their pages, and the moves of those who use them.
+"""Lists with a search above them.
 
 An application that builds on this words ``words`` and ``any``, and every list and filter by name.
 """
@@ -21,10 +21,7 @@ from trajudge.environments.model.page import (
     Page,
     Word,
 )
-from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from trajudge.environments.model.spec import PageContext
-
-CONFIRM = press(Word("confirm"), "confirm it")
 
 
 def asked_for(view: PageContext, *names: str) -> dict[str, str]:
@@ -107,50 +104,3 @@ def opens_rows(
 def index_page(page: str, heading: str, rows: Iterable[sqlite3.Row], to: str, title: str) -> Page:
     """Make a page of links to rows, each shown by a column and opened on the page ``to``."""
     return table_page(page, heading, opens_rows(rows, to, title, ""))
-
-
-# --- moves ---------------------------------------------------------------------------------------
-
-
-def search_and_open(page: str, text: str, why: str = "", aim: str = "") -> list[PlanStep]:
-    """Find one thing by its number or name and open it; ``why`` words the first step and ``aim``
-    the last."""
-    return [
-        follow(Word(page), why or f"open the list of {page}"),
-        enter(Word("words"), text, f"look for {text}"),
-        press(Word("search"), "start the search"),
-        follow(text, aim or f"open {text}"),
-    ]
-
-
-def open_listed(page: str, text: str, why: str, aim: str) -> list[PlanStep]:
-    """Open one thing of a list that needs no search; ``why`` and ``aim`` word the steps."""
-    return [follow(Word(page), why), follow(text, aim)]
-
-
-def list_all(page: str, why: str = "", **filters: str) -> list[PlanStep]:
-    """See everything in a list that the filters leave; ``why`` words the first step."""
-    return [
-        follow(Word(page), why or f"open the list of {page}"),
-        *(choose(Word(name), text, f"narrow it down to {text}") for name, text in filters.items()),
-        press(Word("search"), "apply the filter"),
-        scan("see the whole list"),
-    ]
-
-
-def fill(button: str, *, texts: dict[str, str | int], choices: dict[str, str]) -> list[PlanStep]:
-    """Complete the form and send it."""
-    return [
-        *(choose(Word(name), text, f"choose {text}") for name, text in choices.items()),
-        *(enter(Word(name), text, f"fill in {text}") for name, text in texts.items()),
-        press(Word(button), "send the form"),
-    ]
-
-
-def switch(page: str, setting: str, why: str = "") -> list[PlanStep]:
-    """Switch a setting that nobody asked about: a distractor; ``why`` words the first step."""
-    return [
-        follow(Word(page), why or f"check the {page}"),
-        tick(Word(setting), "complete the form"),
-        press(Word("save"), "save the form"),
-    ]

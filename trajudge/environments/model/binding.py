@@ -84,6 +84,11 @@ def filled(template: str, bound: Bound) -> str:
     return _PLACE.sub(lambda place: _shown(bound, *place.groups()), template)
 
 
+def placeholders(template: str) -> list[str]:
+    """Return the slots that the text names."""
+    return [place[1] for place in _PLACE.finditer(template)]
+
+
 def typed(value: str | int, bound: Bound) -> Any:
     """Return a value that is one placeholder as the bound value itself, else the filled text."""
     if isinstance(value, int):

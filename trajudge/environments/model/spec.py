@@ -31,6 +31,20 @@ Domain = Literal[
     "tool-use",
     "content-creation",
 ]
+Family = Literal[
+    "lookup",  # one fact or list
+    "change",  # one form
+    "plan",  # several changes under a constraint
+    "memory",  # facts of three pages or more that no page shows together
+    "recovery",  # a step fails for a reason that the page states, and there is a way round
+    "applications",  # several of them
+    "roles",  # who may do what
+    "time",  # dates and terms
+    "judgement",  # a rule on a page decides between what would do
+    "refusal",  # what is asked for cannot be done, or must not
+    "irreversible",  # a loss that the goal forbids
+    "vision",  # a chart has to be read
+]
 TODAY = "2026-03-02"  # the date in every application; the browser's clock stands still on it
 
 # --- slots: what a scenario is about -----------------------------------------------------------
@@ -136,7 +150,8 @@ class Scenario:
     slot's decoy in place of its value, so every slot that matters is a slot. ``replies`` word the
     last message (``{answer}`` is the answer as text, ``{code}`` the operation code);
     ``distractor`` is a short detour with a consequence that nobody asked for (the side-effect
-    agent's), from any page. ``charts`` says how many charts must be read.
+    agent's), from any page. ``charts`` says how many charts must be read, ``family`` what kind of
+    task it is, and ``demand`` (1 to 3) how much it takes, whatever the pages' length.
     """
 
     id: str
@@ -149,6 +164,8 @@ class Scenario:
     may: tuple[AllowedChange, ...] = ()
     distractor: Callable[[Bound], Sequence[PlanStep]] | None = None
     charts: int = 0
+    family: Family = "lookup"
+    demand: int = 1
 
     @property
     def mistakable(self) -> tuple[str, ...]:
