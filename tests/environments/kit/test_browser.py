@@ -102,11 +102,9 @@ def show(tab: Tab, index: int, *noise: parts.Overlay) -> None:
         chart=lambda chart: "/chart.png",
         noise=noise,
     )
-    sheet = stylesheet(shell.theme)
+    sheet, page = stylesheet(shell.theme), render(PAGE, shell)
     tab.route("**/assets/*", lambda route: route.fulfill(body=sheet.text, content_type="text/css"))
-    tab.route(
-        "**/page", lambda route: route.fulfill(body=render(PAGE, shell), content_type="text/html")
-    )
+    tab.route("**/page", lambda route: route.fulfill(body=page, content_type="text/html"))
     tab.goto("http://kit.localhost/page")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from trajudge.environments.kit.listing import PART, SORT, listing
@@ -66,11 +68,12 @@ def test_what_a_control_is_folded_into_comes_from_the_outside_to_the_inside() ->
     menu = parts.Menu("Account", (OPEN,))
     panels = (parts.Section("One", (LOOSE,)), parts.Section("Two", (menu, DROP)))
     page = Page("Mugs", (parts.Disclosure("More", (parts.Tabs("About", panels),), open=True),))
-    assert {one.control: one.folds for one in controls(page)} == {
-        LOOSE: (Fold("More", "More", True), Fold("One", "About", True)),
-        OPEN: (Fold("More", "More", True), Fold("Two", "About"), Fold("Account", "Account")),
-        DROP: (Fold("More", "More", True), Fold("Two", "About")),
-    }
+    more = Fold("More", "More", open=True)
+    assert [(one.control, one.folds) for one in controls(page)] == [
+        (LOOSE, (more, Fold("One", "About", open=True))),
+        (OPEN, (more, Fold("Two", "About"), Fold("Account", "Account"))),
+        (DROP, (more, Fold("Two", "About"))),
+    ]
 
 
 def test_a_question_leaves_its_answers_alone() -> None:
@@ -119,12 +122,10 @@ def test_a_part_that_is_no_page_is_an_end_of_the_list(part: str) -> None:
     assert shown.rows in (tuple(ROWS[:4]), tuple(ROWS[8:]))
 
 
-def sorted_by(order: str, column: str = "") -> list[str]:
+def sorted_by(order: str) -> list[str]:
     prices = ("$9.50", "$1,000.00", "$10.00")
-    rows = [parts.ListRow(n, (column or p,)) for n, p in zip("bca", prices, strict=True)]
-    context = PageContext(
-        AppState(()), {SORT: order}, Ui("home", 4, 0, folded=False), lambda *_: ""
-    )
+    rows = [parts.ListRow(name, (price,)) for name, price in zip("bca", prices, strict=True)]
+    context = replace(view(None), args={SORT: order})
     (items,) = listing(context, "mugs", ("Mug", "Price"), rows)
     assert isinstance(items, parts.ItemList)
     return [str(row.link) for row in items.rows]

@@ -234,6 +234,8 @@ def test_alert_dialog(stage: Stage) -> None:
 
 @pytest.mark.browser
 def test_disclosure_and_edit_in_place(stage: Stage) -> None:
+    from playwright.sync_api import expect
+
     tab = stage.show("fold", "inline")
     tab.locator("summary", has_text="More").focus()
     stage.keys("Enter")
@@ -242,11 +244,11 @@ def test_disclosure_and_edit_in_place(stage: Stage) -> None:
     assert not tab.get_by_role("link", name="Deep").is_visible()
     tab.locator("summary", has_text="Rename").focus()
     stage.keys("Enter")
-    tab.wait_for_function("document.activeElement.name === 'n'")
+    expect(tab.get_by_role("textbox", name="Name")).to_be_focused()
     stage.keys("x", "Escape")
     assert (stage.focused, tab.locator("input[name=n]").input_value()) == ("Rename", "old")
     stage.keys("Enter")
-    tab.wait_for_function("document.activeElement.name === 'n'")
+    expect(tab.get_by_role("textbox", name="Name")).to_be_focused()
     stage.keys("End", "2", "Enter")
     tab.wait_for_url(f"{ORIGIN}/do/rename")
     assert stage.sent == ["POST /do/rename _nonce=once&n=old2"]
@@ -379,12 +381,14 @@ def test_tree_view(stage: Stage) -> None:
 
 @pytest.mark.browser
 def test_a_feed_grows_to_its_end(stage: Stage) -> None:
+    from playwright.sync_api import expect
+
     tab = stage.show("feed")
     more = tab.get_by_role("button", name="Next page")
     more.focus()
     stage.keys("Enter")
-    tab.wait_for_function("document.documentElement.dataset.idle === 'yes'")
-    assert more.count() == 0
+    expect(more).to_have_count(0)
+    assert tab.evaluate("document.documentElement.dataset.idle") == "yes"
     assert tab.locator("tbody td:first-child").all_text_contents() == ["Oak", "Elm", "Ash", "Fir"]
     assert stage.sent == []
 

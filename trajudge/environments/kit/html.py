@@ -38,7 +38,6 @@ from trajudge.environments.model.page import (
 
 NONCE = "_nonce"
 FEW = 8  # options that are shown as radio buttons, where the theme likes these
-LISTED = 6  # options that a listbox shows at most without scrolling
 
 
 def render(page: Page, shell: PageLayout) -> str:
@@ -166,13 +165,9 @@ class PageView:
 
     def as_radios(self, field: Field) -> bool:
         if field.drawn:
-            return field.drawn == "rating"
+            return field.drawn == "rating" and bool(field.options)
         few = field.input == "choice" and 0 < len(field.options) <= FEW
         return few and self.theme.choice == "radio"
-
-    def listed(self, field: Field) -> int:
-        """Return how many options a listbox shows at once."""
-        return min(LISTED, max(2, len(self.offered(field))))
 
     def label_first(self, field: Field) -> bool:
         return field.input != "tick" and self.theme.labels != "after"

@@ -47,7 +47,7 @@ class Field(NamedTuple):
     that sends ``value`` "on"; ``long`` a text area.
 
     ``drawn`` says that it looks otherwise: a choice as a ``combobox`` that suggests what fits, as a
-    ``listbox`` that shows several of its options, or as a ``rating`` in stars; a tick as a
+    ``listbox`` that shows all of its options, or as a ``rating`` in stars; a tick as a
     ``switch``; a long text as ``rich``, with a toolbar. ``hint`` describes it.
     """
 

@@ -291,6 +291,8 @@ class TextSession:
                 target.value += "\n"
             else:
                 self._submit_by_default(target)
+        elif key == "Escape" and target.kind == "search":
+            target.value = ""
         elif len(key) == 1 and key.isprintable() and target.kind not in ("date", "number"):
             target.value += key
 
@@ -315,11 +317,11 @@ class TextSession:
 
 
 def _point(document: PageDocument, choices: HtmlElement, element: HtmlElement) -> None:
-    """Click on a list or one of its options."""
+    """Click on a list or one of its options; in the middle of one that shows all of them is one."""
     if "size" not in choices.attributes:
         document.toggle(choices)
-    elif element.tag == "option":
-        choices.choose(element)
+    elif options := choices.options:
+        choices.choose(element if element.tag == "option" else options[len(options) // 2])
 
 
 def _is_listed(option: HtmlElement) -> bool:

@@ -34,6 +34,16 @@ TRANSPARENT = frozenset(
 EXPLICIT = frozenset({"alert", "alertdialog", "dialog", "radiogroup", "region", "status", "switch"})
 """The roles that a page may give an element by ``role``."""
 
+ATTRIBUTES = frozenset(
+    {"alt", "aria-describedby", "aria-label", "aria-labelledby", "aria-modal", "checked"}
+    | {"disabled", "for", "href", "id", "inert", "name", "open", "required", "role", "scope"}
+    | {"selected", "size", "type", "value"}
+    # What changes nothing in the tree:
+    | {"action", "aria-sort", "autocomplete", "class", "height", "method", "novalidate", "rel"}
+    | {"rows", "src", "width"}
+)
+"""The attributes that a page's elements may have, beside those of data."""
+
 INPUTS = {
     "checkbox": "checkbox", "date": "Date", "number": "spinbutton", "radio": "radio",
     "search": "searchbox", "text": "textbox",

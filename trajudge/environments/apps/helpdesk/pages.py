@@ -40,7 +40,6 @@ _PURCHASE_SORTS = ("u.filed DESC, u.id", "u.what, u.id", "u.number DESC")
 _LEAVES = "SELECT l.*, p.name FROM leave l JOIN person p ON p.id = l.person"
 _LEAVES_LISTED = """ WHERE instr(lower(l.number || ' ' || p.name), lower(:words))
     AND :status IN ('', l.status) ORDER BY """
-MOST_CARDS = 12  # of a column of the board
 _LEAVE_SORTS = ("l.start, l.id", "p.name, l.id", "l.number")
 
 
@@ -86,10 +85,8 @@ def board(view: PageContext) -> Page:
     """Return the tickets that are not closed, by their status."""
     columns = []
     for status in ON_THE_BOARD:
-        records = view.state.rows(
-            _TICKETS + " WHERE t.status = :status ORDER BY t.due, t.id LIMIT :most",
-            status=status, most=MOST_CARDS,
-        )  # fmt: skip
+        sql = _TICKETS + " WHERE t.status = :status ORDER BY t.due, t.id"
+        records = view.state.rows(sql, status=status)
         cards = (
             _card(row, [other for other in ON_THE_BOARD if other != status]) for row in records
         )
