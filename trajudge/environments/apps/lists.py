@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from trajudge.environments.kit.listing import listing
 from trajudge.environments.model.page import (
@@ -89,15 +89,37 @@ def opens(text: str, page: str, key: str, *cells: str) -> ListRow:
     return ListRow(Link(text, page, {"id": key}), cells)
 
 
+class OpeningRows(Sequence[ListRow]):
+    """List rows whose links open rows of the state. A row is made when it is asked for: a page
+    shows a part of a long list."""
+
+    def __init__(self, rows: Sequence[sqlite3.Row], made: Callable[[sqlite3.Row], ListRow]) -> None:
+        self._rows, self._made = rows, made
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> ListRow: ...
+    @overload
+    def __getitem__(self, at: slice) -> OpeningRows: ...
+    def __getitem__(self, at: int | slice) -> ListRow | OpeningRows:
+        if isinstance(at, slice):
+            return OpeningRows(self._rows[at], self._made)
+        return self._made(self._rows[at])
+
+
 def opens_rows(
     rows: Iterable[sqlite3.Row], page: str, title: str, columns: str, **shown: Callable[[Any], str]
-) -> tuple[ListRow, ...]:
+) -> OpeningRows:
     """Make list rows whose links open rows of the state: their text, then the cells by their
     columns, blanks between. ``shown`` formats columns that are not shown as they are."""
     names = columns.split()
-    return tuple(
-        opens(row[title], page, row["id"], *(shown.get(name, str)(row[name]) for name in names))
-        for row in rows
+    return OpeningRows(
+        list(rows),
+        lambda row: opens(
+            row[title], page, row["id"], *(shown.get(name, str)(row[name]) for name in names)
+        ),
     )
 
 

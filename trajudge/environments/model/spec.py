@@ -54,24 +54,29 @@ TODAY = "2026-03-02"  # the date in every application; the browser's clock stand
 class Pick:
     """A row of the profile: one of those that ``sql`` gives (it may name earlier slots as
     ``:slot`` or ``:slot_column``), at a place in the list that the instance chose (so that it is
-    independent of the profile). Its decoy is another row of the list."""
+    independent of the profile). Its decoy is another row of the list; none where ``decoy`` is
+    False: another row would ask for the same."""
 
     sql: str
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
 class Number:
-    """A whole number, both ends included. Its decoy is a neighbour."""
+    """A whole number, both ends included. Its decoy is a neighbour; none where ``decoy`` is False:
+    another number would ask for the same."""
 
     low: int
     high: int
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
 class ChoiceSlot:
-    """One of a few values. Its decoy is another one."""
+    """One of a few values. Its decoy is another one; none where ``decoy`` is False."""
 
     values: tuple[str, ...]
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,11 @@ class Scenario:
     @property
     def mistakable(self) -> tuple[str, ...]:
         """The slots that have decoys."""
-        return tuple(name for name, slot in self.slots.items() if not isinstance(slot, Derive))
+        return tuple(
+            name
+            for name, slot in self.slots.items()
+            if not isinstance(slot, Derive) and getattr(slot, "decoy", True)
+        )
 
 
 # --- pages and operations ----------------------------------------------------------------------

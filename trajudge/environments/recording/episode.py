@@ -161,7 +161,7 @@ class Episode:
         """Return what was done, of which the last step only observes, and what it comes to."""
         evidence = self.run.evidence(self.answer, self._actions, self.job.fewest or 0)
         last = Step(index=len(self._steps), observation=self.view.observation)
-        made = _trajectory(self.job, evidence, [*self._steps, last], telemetry)
+        made = run_trajectory(self.job, evidence, [*self._steps, last], telemetry)
         return made, verify(evidence)
 
 
@@ -186,9 +186,10 @@ def _place(view: AgentObservation) -> str:
     return f"{view.observation.url} {sha256(seen.encode()).hexdigest()[:16]}"
 
 
-def _trajectory(
-    job: Job, evidence: RunEvidence, steps: list[Step], telemetry: Mapping[str, float]
+def run_trajectory(
+    job: Job, evidence: RunEvidence, steps: Sequence[Step], telemetry: Mapping[str, float]
 ) -> Trajectory:
+    """Return the record of a run, of which the last step only observes."""
     answer = evidence.answer
     errors = sum(step.observation.page_error is not None for step in steps)
     return Trajectory(
