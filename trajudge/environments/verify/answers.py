@@ -2,10 +2,9 @@
 nothing.
 
 A declaration is the action ``answer(value)`` (recorded as the JSON object ``{"answer": value}``),
-the page for it, or a last line ``Answer: value``; ``model.wording`` tells agents so. Its values are
-compared by kind. A message without a declaration is read only where it holds exactly one value of
-the kind that is asked and no word that casts doubt on it: all else is open (None), never a yes or
-no.
+the page for it, or a last line ``Answer: value``. Its values are compared by kind. A message that
+declares nothing is read only where it holds exactly one value of the kind that is asked and no word
+that casts doubt on it: all else is open (None), never a yes or no.
 """
 
 from __future__ import annotations
@@ -79,6 +78,7 @@ _IN_WORDS = re.compile(
     rf"(?:(?:[ -]| and )(?:{_WORDS}|one)\b)*)\b",
     re.IGNORECASE,
 )
+_Found = tuple[re.Match[str], Collection[Any] | None]
 
 
 class _Value(NamedTuple):
@@ -88,9 +88,6 @@ class _Value(NamedTuple):
     text: str
     before: str
     readings: frozenset[Any]
-
-
-_Found = tuple[re.Match[str], Collection[Any] | None]
 
 
 def answered(answers: Sequence[ResolvedAnswer], message: str | None) -> tuple[AnswerFact, ...]:
@@ -110,7 +107,7 @@ def answered(answers: Sequence[ResolvedAnswer], message: str | None) -> tuple[An
 
 
 def declared(message: str) -> list[Any] | None:
-    """Return the values that a last message declares; None for one that declares nothing."""
+    """Return the values that a last message declares; None where it declares nothing."""
     last = (message.strip().strip("`").strip().splitlines() or [""])[-1].strip()
     if line := _LINE.fullmatch(last[:_MOST_TEXT]):
         return [line[1].strip(" *_`\"'.")]
@@ -146,8 +143,10 @@ def _fact(
     if not answer.values:
         right, reason = False, "the state has no right answer"
     reason = {True: "", None: "open to argument"}.get(right, reason or "another answer")
-    texts = {"expected": answer.values, "found": tuple(text[:200] for text in found)}
-    return AnswerFact(kind=answer.kind, right=right, reason=reason, **texts)
+    shown = tuple(text[:200] for text in found)
+    return AnswerFact(
+        kind=answer.kind, expected=answer.values, found=shown, right=right, reason=reason
+    )
 
 
 def _in_prose(answer: ResolvedAnswer, message: str, *answers: ResolvedAnswer) -> AnswerFact:
@@ -222,11 +221,8 @@ def _found(answer: ResolvedAnswer, text: str, *names: ResolvedAnswer) -> list[_V
             found = ((number, _measured(number, answer.unit)) for number in _NUMBER.finditer(rest))
         case _:
             found = _names(answer, unaccented(text), not names)
-    return [
-        _Value(match[0], text[: match.start()], frozenset(readings))
-        for match, readings in found
-        if readings is not None
-    ]
+    kept = ((match, frozenset(some)) for match, some in found if some is not None)
+    return [_Value(match[0], text[: match.start()], readings) for match, readings in kept]
 
 
 def _blank(text: str, *patterns: re.Pattern[str]) -> str:
