@@ -45,14 +45,18 @@ class Cell(NamedTuple):
 
 
 class Alternatives:
-    """The alternatives of a task, each a cell. ``site`` is in the profile's own state, which is
-    changed for a moment only; ``seen`` are the pages of the oracle's walk."""
+    """The alternatives of a task, each a cell. ``site`` is in the profile's own ``state``, which
+    is changed for a moment only; ``seen`` are the pages of the oracle's walk."""
 
     def __init__(
-        self, scenario: Scenario, bound: Bound, site: Site, seen: Sequence[Place]
+        self,
+        scenario: Scenario,
+        bound: Bound,
+        site: Site,
+        state: ReplayableState,
+        seen: Sequence[Place],
     ) -> None:
-        assert isinstance(site.state, ReplayableState)
-        self._site, self._state = site, site.state
+        self._site, self._state = site, state
         self.cells: list[Cell] = []
         if not (queries := _queries(scenario)):
             return

@@ -40,7 +40,14 @@ CONSTANTS = (None, "", "yes", "no", "0", "1", "N/A")
 _UNSEALED = b""  # offline codes are shown to nobody
 
 Reason = Literal[
-    "feasible", "coherent", "non-trivial", "unique", "distinct", "leak-free", "theme", "browser",
+    "feasible",
+    "coherent",
+    "non-trivial",
+    "unique",
+    "distinct",
+    "leak-free",
+    "theme",
+    "browser",
     "difficulty",
 ]
 
@@ -99,7 +106,9 @@ def _graded(app: App, scenario: Scenario, config: Config, state: ReplayableState
     plain = config.model_copy(update={"ui": PLAIN})
     try:
         with state.rollback():
-            return level(vector(measure(scenario, _plan_walked(_task(app, scenario, plain, state)))))
+            return level(
+                vector(measure(scenario, _plan_walked(_task(app, scenario, plain, state))))
+            )
     except _Rejected:
         return None
 
