@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import pickle
@@ -61,13 +62,10 @@ def played(env: WebEnv, case: Case, actions: Sequence[str]) -> tuple[float, bool
     raise AssertionError("the episode did not end")
 
 
-def click(env: WebEnv, *names: str) -> str:
-    """A click on the first button whose name holds one of these words."""
-    offered = env.action_space.elements
-    buttons = (one for one in offered if one.role == "button")
-    return next(
-        f"click({one.bid!r})" for one in buttons if any(n in one.name.lower() for n in names)
-    )
+def click(env: WebEnv, name: str) -> str:
+    """A click on the button whose name ends so."""
+    buttons = (one for one in env.action_space.elements if one.role == "button")
+    return next(f"click({one.bid!r})" for one in buttons if one.name.endswith(name))
 
 
 def oracles_actions(case: Case) -> list[str]:
@@ -361,6 +359,7 @@ def test_what_is_done_and_undone_earns_nothing() -> None:
     """Potential-based shaping: the sum of the rewards is that of the last state alone."""
     wish = sound("wish")
     way = oracles_actions(wish)[:-1]
+    thing = next(ast.literal_eval(one[4:])[1] for one in way if one.startswith("fill("))
     returns = []
     for farmed in (False, True):
         env = WebEnv(cases=[wish], reward="progress", max_steps=200)
@@ -368,7 +367,7 @@ def test_what_is_done_and_undone_earns_nothing() -> None:
         gained = [env.step(action)[1] for action in way]
         assert sum(gained) == pytest.approx(1.0), "the wish is there, and the answer is due"
         for _ in range(10 * farmed):
-            gained.append(env.step(click(env, "remove", "take"))[1])
+            gained.append(env.step(click(env, thing))[1])
             assert sum(gained) == pytest.approx(0.0)
             gained += [env.step(action)[1] for action in ("go_back()", *way)]
         *_, reward, _, _, info = env.step("send_msg_to_user('Done.')")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import json
 import math
+from collections.abc import Sequence
 from typing import NamedTuple, TypeGuard
 
-Argument = str | float | int | bool | list[str | float | int | None] | None
+Argument = str | float | int | bool | Sequence[str | float | int | None] | None
 
 MAX_TEXT = 20_000  # characters of an action
 MAX_NUMBER = 100_000  # pixels or milliseconds

@@ -71,8 +71,8 @@ class TooMany(Exception):
 class TaskRequest(Record):
     """What the harness asks for: a ``task`` by its name, or one that ``level`` and ``seed`` draw.
     ``answer`` says where the goal tells the agent to answer: on the run's page, or with the action
-    ``answer(value)`` or the last line of its message; with "none" it says nothing of it. ``max_steps`` counts actions as the server
-    sees them."""
+    ``answer(value)`` or the last line of its message; with "none" it says nothing of it.
+    ``max_steps`` counts actions as the server sees them."""
 
     task: str | None = None
     level: Literal[1, 2, 3] | None = None
