@@ -10,7 +10,7 @@ from trajudge.environments.apps import load_app
 from trajudge.environments.checks.walk import Walk
 from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import Infeasible, bind, filled
-from trajudge.environments.model.config import Config
+from trajudge.environments.model.config import PROFILES, Config
 from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Site
@@ -81,19 +81,24 @@ def played(app_id: str, name: str) -> Iterator[Played]:
     """Open the scenario on its first feasible instance, on the application's home page."""
     app = load_app(app_id)
     scenario = app.scenario(name)
-    state = open_state(app, Config(app=app_id, scenario=name, profile=3))
-    bound = _bound(app_id, scenario, state)
+    for number in (3, *range(PROFILES)):
+        state = open_state(app, Config(app=app_id, scenario=name, profile=number))
+        if (bound := _bound(app_id, scenario, state)) is not None:
+            break
+        state.close()
+    else:
+        raise AssertionError("no feasible instance")
     walk = Walk(Site(app, state, ui(app, 0, 0)))
     walk.open("home", {})
     yield Played(scenario, bound, state, state.dump(), walk)
     state.close()
 
 
-def _bound(app_id: str, scenario: Scenario, state: AppState) -> Bound:
+def _bound(app_id: str, scenario: Scenario, state: AppState) -> Bound | None:
     for index in range(50):
         try:
             slots = instance(app_id, scenario.id, tuple(scenario.slots), index, 0)
             return bind(scenario, slots, state)
         except Infeasible:
             continue
-    raise AssertionError("no feasible instance")
+    return None
