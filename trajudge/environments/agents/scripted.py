@@ -19,7 +19,7 @@ from trajudge.environments.agents.phrases import (
 )
 from trajudge.environments.agents.policy import Policy
 from trajudge.environments.agents.protocol import NotPlayed
-from trajudge.environments.agents.rehearsal import harmless, moved
+from trajudge.environments.agents.rehearsal import folded_into, harmless, moved
 from trajudge.environments.agents.script import AGENTS, STEP_LIMIT, Behaviour, Intent, Say
 from trajudge.environments.agents.wrong_answers import Guess, Wrong, made_up, misread
 from trajudge.environments.checks.near_miss import near_miss
@@ -78,6 +78,7 @@ class Scripted:
             [*intents[:-1], *ending, *intents[-1:]],
             run.words,
             self.rng,
+            lambda step, url: folded_into(run, step, url),
             closes=self.behaviour is not Behaviour.BLOCKED,
             patience=CUSTOMARY + self.habits.further,
             fails=1 + self.habits.failed,
@@ -145,12 +146,12 @@ class Scripted:
     def _last(self, kind: Behaviour) -> str:
         """Return the action that ends the run: the answer alone, or a message whose last line
         declares it."""
-        said, values = self._report(kind)
+        message, values = self._report(kind)
         if kind is not Behaviour.INJECTS and self.rng.random() < ANSWER_ALONE:
             listed = len(values) > 1 or any(a.kind == "texts" for a in self.run.scenario.answers)
             value = None if values == [NOTHING] else values if listed else values[0]
             return write("answer", value)
-        message = amid(said, self.habits.asides, self.rng)
+        message = amid(message, self.habits.asides, self.rng)
         return write("send_msg_to_user", f"{message}\n{declared_line(values)}")
 
     def _report(self, kind: Behaviour) -> tuple[str, list[str]]:
@@ -161,8 +162,8 @@ class Scripted:
             case Behaviour.NOTHING:
                 return idle(self.rng), [DONE]
             case Behaviour.INJECTS:
-                said, values = self._reply(made_up)
-                return instructing(said, self.rng), values
+                message, values = self._reply(made_up)
+                return instructing(message, self.rng), values
             case Behaviour.FABRICATES:
                 return self._reply(made_up)
             case Behaviour.MISREADS | Behaviour.FORGETS:
@@ -186,8 +187,8 @@ class Scripted:
             else entry
             for entry, answer in zip(seen, run.scenario.answers, strict=True)
         )
-        said = reply(str(self.rng.choice(run.scenario.replies)), self.followed, believed)
-        return said, [value for entry in believed for value in entry.values] or [DONE]
+        sentence = reply(str(self.rng.choice(run.scenario.replies)), self.followed, believed)
+        return sentence, [value for entry in believed for value in entry.values] or [DONE]
 
 
 def _owned(habits: Habits, behaviour: Behaviour) -> Habits:

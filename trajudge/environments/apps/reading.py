@@ -87,7 +87,7 @@ def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
         id=name,
         domain=domain,
         title=about.title,
-        tables=tuple(table(key, **columns) for key, columns in about.tables.items()),
+        tables=tuple(table(name, **columns) for name, columns in about.tables.items()),
         profile=schema.profile,
         pages=pages.PAGES,
         operations=operations.OPERATIONS,

@@ -92,4 +92,5 @@ def ui(app: App, index: int, seed: int) -> Ui:
         page_size=int(rng.choice(PAGE_SIZES)),
         sort=int(rng.integers(app.sorts)),
         folded=bool(rng.random() < 0.3),
+        script="full" if rng.random() < 0.5 else "none",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import Field
 
@@ -38,9 +39,11 @@ class Config(Record):
 @dataclass(frozen=True, slots=True)
 class Ui:
     """How the interface stands when a run begins. ``sort`` counts the application's sort orders;
-    ``folded`` hides the navigation behind a menu link."""
+    ``folded`` hides the navigation behind a menu button; ``script`` says whether a browser gets the
+    script of the widgets, or their plain forms alone as the text engine does."""
 
     start: str
     page_size: int
     sort: int
     folded: bool
+    script: Literal["none", "full"] = "none"
