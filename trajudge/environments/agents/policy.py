@@ -141,7 +141,8 @@ class Policy:
         if self._sent is not None:
             begins, ends = self._sent
             self._sent = None
-            if _ALERT.search(view.observation.axtree or ""):
+            meant = isinstance(last, PlanStep) and last.refused
+            if not meant and _ALERT.search(view.observation.axtree or ""):
                 self.intents[ends:ends] = self.intents[begins:ends]
                 self._form_begins = self._at = ends
 
