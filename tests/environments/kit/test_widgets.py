@@ -69,7 +69,7 @@ BLOCKS: dict[str, parts.Block] = {
     ),
     "form": EDIT,
     "table": parts.ItemList(("Wood", "Price"), GOODS, complete=True),
-    "feed": parts.ItemList(("Wood", "Price"), GOODS[:2], feed=NEXT),
+    "feed": parts.ItemList(("Wood", "Price"), GOODS[:2], grows=True, next=NEXT),
     "tree": parts.Tree(
         "Rules",
         (
@@ -134,9 +134,8 @@ class Stage:
             file = files[path]
             route.fulfill(body=file.text, content_type=file.content_type)
         elif request.resource_type == "xhr":
-            rest = parts.ItemList(("Wood", "Price"), GOODS[2:], feed=None)._replace(feed=None)
-            more = document(Page("List", (rest._replace(feed=NEXT),)), script=True)
-            last = re.sub(r'<p class="more"><a rel="next".*?</p>', "", more)
+            rest = parts.ItemList(("Wood", "Price"), GOODS[2:], grows=True)
+            last = document(Page("List", (rest,)), script=True)
             route.fulfill(body=last, content_type="text/html", headers=HEADERS)
         else:
             if path != "/":

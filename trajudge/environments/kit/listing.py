@@ -55,7 +55,7 @@ def listing(
         if 0 <= part + step <= last
     }
     if feed:
-        return (items._replace(feed=beside.get("next_page")),)
+        return (items._replace(grows=True, next=beside.get("next_page")),)
     return (items, *beside.values())
 
 

@@ -92,8 +92,8 @@ def _of_list(items: ItemList, folds: tuple[Fold, ...]) -> Iterator[PlacedControl
     for row in items.rows:
         here = (*([row.link] if isinstance(row.link, Link) else []), *row.forms)
         yield from (PlacedControl(control, len(items.rows), folds) for control in here)
-    if items.feed is not None:
-        yield PlacedControl(items.feed, 1, folds)
+    if items.next is not None:
+        yield PlacedControl(items.next, 1, folds)
 
 
 def _of_tree(nodes: Iterable[TreeNode]) -> Iterator[Link]:

@@ -114,8 +114,8 @@ class ListOrder(NamedTuple):
 class ItemList(NamedTuple):
     """A list of things, drawn as table, cards or lines. ``columns`` names the first one too.
 
-    A part of a long list has ``orders``, one a column, and as a ``feed`` the link to the next part,
-    which a script appends; a ``complete`` list is sorted and filtered where it stands.
+    A part of a long list has ``orders``, one a column; a list that ``grows`` has the link to its
+    ``next`` part, which a script appends; a ``complete`` one is sorted and filtered where it is.
     """
 
     columns: tuple[Label, ...]
@@ -123,7 +123,8 @@ class ItemList(NamedTuple):
     empty: Label = Word("nothing_here")
     orders: tuple[ListOrder, ...] = ()
     complete: bool = False
-    feed: Link | None = None
+    grows: bool = False
+    next: Link | None = None
 
 
 class Chart(NamedTuple):
