@@ -1,7 +1,7 @@
 """Actions as text in BrowserGym's syntax: one call with literal arguments, as ``click('12')``.
 
 Beyond BrowserGym's, ``answer(value)`` ends a run with a declared answer: a text, a number, or a
-list of them, which is compared by its type and not read as prose.
+list of them, which is compared by its type and not read as prose, or None: it is not possible.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import json
 import math
 from typing import NamedTuple, TypeGuard
 
-Argument = str | float | int | list[str | float | int]
+Argument = str | float | int | list[str | float | int | None] | None
 
 MAX_TEXT = 20_000  # characters of an action
 MAX_NUMBER = 100_000  # pixels or milliseconds
 
 _NUMBER = (int, float)
 _CHOICE = (str, list)
-_VALUE = (str, int, float, list)
+_VALUE = (str, int, float, list, type(None))
 
 
 class Parameter(NamedTuple):
@@ -109,13 +109,17 @@ def _bound(
 def _checked(value: object, parameter: Parameter, text: str) -> Argument:
     if not isinstance(value, parameter.type) or isinstance(value, bool):
         raise BadAction(f"wrong arguments: {_short(text)}")
+    if value is None:
+        return None
     if isinstance(value, (int, float)):
         if not math.isfinite(value) or (abs(value) > MAX_NUMBER and not parameter.free):
             raise BadAction(f"{parameter.name} is beyond {MAX_NUMBER}: {_short(text)}")
         return value
     parts = value if isinstance(value, list) else [value]
-    words: list[str | float | int] = [
-        part for part in parts if (_is_text(part) or (parameter.free and _is_number(part)))
+    words: list[str | float | int | None] = [
+        part
+        for part in parts
+        if _is_text(part) or (parameter.free and (part is None or _is_number(part)))
     ]
     if len(words) < len(parts):
         raise BadAction(f"{parameter.name} is no text: {_short(text)}")

@@ -10,6 +10,7 @@ from pydantic import Field
 from trajudge.trajectories.model import Record
 
 PROFILES = 12
+STRESS = PROFILES  # a profile beyond those: what people write looks like markup
 THEMES = 12
 STATES = 12
 PAGE_SIZES = (4, 6, 9, 14)
@@ -21,7 +22,7 @@ class Config(Record):
     app: str
     scenario: str
     instance: int = Field(default=0, ge=0)
-    profile: int = Field(default=0, ge=0, lt=PROFILES)
+    profile: int = Field(default=0, ge=0, le=STRESS)
     theme: int = Field(default=0, ge=0, lt=THEMES)
     ui: int = Field(default=0, ge=0, lt=STATES)
     noise: int = Field(default=0, ge=0)

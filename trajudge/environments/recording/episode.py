@@ -136,7 +136,7 @@ class Episode:
         self.view = page.observe()
         self._page = page
         self._steps: list[Step] = []
-        self._actions: list[ExecutedAction] = []
+        self.actions: list[ExecutedAction] = []
 
     @property
     def is_over(self) -> bool:
@@ -152,14 +152,14 @@ class Episode:
         )
         self._steps.append(step)
         error = self._page.act(text)
-        self._actions.append(ExecutedAction(_place(seen), text, before, self.run.state.version))
+        self.actions.append(ExecutedAction(_place(seen), text, before, self.run.state.version))
         self.view = self._page.observe(error)
         message = spoken(text)
         self.answer = self.run.declared if message is None else message
 
     def end(self, telemetry: Mapping[str, float]) -> tuple[Trajectory, VerificationResult]:
         """Return what was done, of which the last step only observes, and what it comes to."""
-        evidence = self.run.evidence(self.answer, self._actions, self.job.fewest or 0)
+        evidence = self.run.evidence(self.answer, self.actions, self.job.fewest or 0)
         last = Step(index=len(self._steps), observation=self.view.observation)
         made = run_trajectory(self.job, evidence, [*self._steps, last], telemetry)
         return made, verify(evidence)

@@ -20,7 +20,7 @@ from trajudge.environments.kit.theme import Theme, printable
 from trajudge.environments.model.page import Chart, Form, Notice, Overlay, Page, Word
 from trajudge.environments.model.site import CONFIRMED, Redirect, refused
 from trajudge.environments.model.spec import Rejected
-from trajudge.environments.serving.answer_page import ANSWER, RECEIVED, answer_page, declared
+from trajudge.environments.serving.answer_page import ANSWER, RECEIVED, answer_page, submitted
 from trajudge.environments.serving.noise import overlays, stumble
 from trajudge.environments.serving.run import IssuedForm, ServedRun
 from trajudge.trajectories.plugins import MISTAKES
@@ -186,7 +186,7 @@ def _perform(
 
 
 def _declare(run: ServedRun, request: PageRequest, sent: Mapping[str, str]) -> PageResponse:
-    message = declared(run.scenario, sent)
+    message = submitted(run.scenario, sent)
     if isinstance(message, Rejected):
         run.note("refused", "POST", request.path, message.message)
         return _document(run, ANSWER, {}, refused(answer_page(run.scenario), message))
