@@ -90,8 +90,9 @@ def _controls(outer: Iterable[Block], folds: tuple[Fold, ...]) -> Iterator[Place
 
 def _of_list(items: ItemList, folds: tuple[Fold, ...]) -> Iterator[PlacedControl]:
     for row in items.rows:
-        here = (*([row.link] if isinstance(row.link, Link) else []), *row.forms)
-        yield from (PlacedControl(control, len(items.rows), folds) for control in here)
+        if isinstance(row.link, Link):
+            yield PlacedControl(row.link, len(items.rows), folds)
+        yield from (PlacedControl(form, len(items.rows), folds) for form in row.forms)
     if items.next is not None:
         yield PlacedControl(items.next, 1, folds)
 

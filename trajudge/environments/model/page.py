@@ -7,7 +7,7 @@ Applications build these; ``environments.kit.html`` renders them in a theme for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 
@@ -119,7 +119,7 @@ class ItemList(NamedTuple):
     """
 
     columns: tuple[Label, ...]
-    rows: tuple[ListRow, ...]
+    rows: Sequence[ListRow]
     empty: Label = Word("nothing_here")
     orders: tuple[ListOrder, ...] = ()
     complete: bool = False
