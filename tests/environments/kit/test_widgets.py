@@ -70,17 +70,17 @@ BLOCKS: dict[str, parts.Block] = {
     "form": EDIT,
     "table": parts.ItemList(("Wood", "Price"), GOODS, complete=True),
     "feed": parts.ItemList(("Wood", "Price"), GOODS[:2], grows=True, next=NEXT),
-    "tree": parts.Tree(
+    "tree": parts.TreeView(
         "Rules",
         (
-            parts.TreeNode(parts.Link("First", "first"), (parts.TreeNode("1.1"),)),
-            parts.TreeNode("Second", (parts.TreeNode("2.1"), parts.TreeNode("2.2"))),
+            parts.TreeViewItem(parts.Link("First", "first"), (parts.TreeViewItem("1.1"),)),
+            parts.TreeViewItem("Second", (parts.TreeViewItem("2.1"), parts.TreeViewItem("2.2"))),
         ),
     ),
     "board": parts.Board(
         (
             parts.BoardColumn(
-                "open", (parts.Card(parts.Link("T-1", "t"), "a leak", _moves("T-1", "done")),)
+                "open", (parts.BoardCard(parts.Link("T-1", "t"), "a leak", _moves("T-1", "done")),)
             ),
             parts.BoardColumn("done", ()),
         )

@@ -76,10 +76,10 @@ def _key(rows: Sequence[ListRow], column: int) -> Callable[[ListRow], tuple[floa
 
     amounts = [_AMOUNT.fullmatch(shown(row)) for row in rows]
     if all(amounts):
-        found = {
+        values = {
             shown(row): float(m[1].replace(",", ""))
             for row, m in zip(rows, amounts, strict=True)
             if m
         }
-        return lambda row: (found[shown(row)], "")
+        return lambda row: (values[shown(row)], "")
     return lambda row: (0.0, shown(row).casefold())

@@ -167,21 +167,21 @@ class Menu(NamedTuple):
     items: tuple[Link | Form, ...]
 
 
-class TreeNode(NamedTuple):
+class TreeViewItem(NamedTuple):
     """A thing of a hierarchy and what is below it."""
 
     link: Link | str
-    nodes: tuple[TreeNode, ...] = ()
+    nodes: tuple[TreeViewItem, ...] = ()
 
 
-class Tree(NamedTuple):
+class TreeView(NamedTuple):
     """A hierarchy of things."""
 
     label: Label
-    nodes: tuple[TreeNode, ...]
+    nodes: tuple[TreeViewItem, ...]
 
 
-class Card(NamedTuple):
+class BoardCard(NamedTuple):
     """A thing on a board. ``moves`` are the forms that send it to other columns, by their names."""
 
     link: Link
@@ -193,7 +193,7 @@ class BoardColumn(NamedTuple):
     """A column of a board: things in the same state, which names it."""
 
     name: str
-    cards: tuple[Card, ...]
+    cards: tuple[BoardCard, ...]
 
 
 class Board(NamedTuple):
@@ -204,7 +204,7 @@ class Board(NamedTuple):
 
 Block = (
     Paragraph | Notice | DefinitionList | ItemList | Chart | Form | Link | Section
-    | Disclosure | Tabs | Menu | Tree | Board
+    | Disclosure | Tabs | Menu | TreeView | Board
 )  # fmt: skip
 
 
