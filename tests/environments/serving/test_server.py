@@ -185,8 +185,12 @@ def test_what_users_wrote_does_not_run(recorder: Recorder) -> None:
 def test_a_script_that_posts_is_refused_and_noted(recorder: Recorder) -> None:
     run = recorder.server.open(Config(app="shop", scenario="price"), "fetch")
     with open_session(recorder.browser, f"{run.origin}/home") as session:
-        # The page's policy allows no connection: the request does not even leave.
         script = "fetch('/do/wish', {method: 'POST'}).then(r => r.status, () => 'refused')"
-        assert session.evaluate(script) == "refused"
+        assert session.evaluate(script) == 403
+        elsewhere = script.replace("/do/wish", "http://other.localhost/do/wish")
+        assert session.evaluate(elsewhere) == "refused"  # by the page's policy
     assert run.state.dump() == run.before
+    assert [event.detail for event in run.events if event.kind == "tamper"] == [
+        "Sec-Fetch-Mode is not that of a form in a page"
+    ]
     recorder.server.close(run)

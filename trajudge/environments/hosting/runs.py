@@ -324,6 +324,8 @@ class RunHost:
         began, before = datetime.now(UTC), hosted.run.state.version
         response = answer_request(hosted.run, read)
         hosted.bytes += len(response.body)
+        if response.kept:  # what every page has is no part of the trace
+            return await send_page(hosted.run, response)
         hosted.exchanges.append(
             ServedExchange(
                 request=read,
