@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
-from trajudge.environments.model.schema import Kind, TableSchema
+from trajudge.environments.model.schema import Kind, table
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
@@ -83,8 +83,7 @@ def rows_of(package: str) -> SimpleNamespace:
 
 def tables_of(package: str) -> tuple[TableSchema, ...]:
     """Return the tables that an application's ``app.toml`` defines."""
-    tables = _app_file(package).tables
-    return tuple(TableSchema(name, tuple(columns.items())) for name, columns in tables.items())
+    return tuple(table(name, **columns) for name, columns in _app_file(package).tables.items())
 
 
 def words_of(package: str) -> dict[str, tuple[str, ...]]:
