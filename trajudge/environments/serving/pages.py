@@ -136,7 +136,7 @@ def _document(
         noise = overlays(run.noise, run.documents, run.dismissed)
     shell = PageLayout(
         title=run.app.title,
-        navigation=run.site.navigation(),
+        navigation=run.site.navigation(name),
         theme=run.theme,
         words=run.words,
         nonce=lambda form: run.issue(form, name, args),
