@@ -37,6 +37,14 @@ if TYPE_CHECKING:
 
 # The oracle takes the shortest way, a replay what was recorded.
 _WITHOUT_HABITS = (Behaviour.ORACLE, Behaviour.REPLAYS)
+_WRONG: Mapping[Behaviour, Wrong] = {
+    Behaviour.FABRICATES: made_up,
+    Behaviour.STOPS_EARLY: misread,
+    Behaviour.NOTHING: misread,
+    Behaviour.MISREADS: misread,
+    Behaviour.FORGETS: misread,
+}
+ADMITS = 0.4  # how many of the runs that stop early, or do nothing, end with no answer
 CUSTOMARY = 5  # tries of an agent that does not see what covers the page
 ROOM = 8  # actions beyond the task's, and as many again as the task takes, fit in the budget
 
@@ -83,7 +91,7 @@ class Scripted:
     def _context(self, recorded: Sequence[str]) -> ScriptContext:
         run, scenario = self.run, self.run.scenario
         wrong: Sequence[PlanStep] = ()
-        if self.behaviour is Behaviour.RECOVERS and self.near is not None:
+        if self.near is not None:
             wrong = harmless(run, scenario.plan(self.near))
         return ScriptContext(
             scenario,
@@ -143,19 +151,11 @@ class Scripted:
         return amid(self._core(kind), self.habits.asides, self.rng)
 
     def _core(self, kind: Behaviour) -> str:
-        match kind:
-            case Behaviour.STOPS_EARLY:
-                return partial(self.rng)
-            case Behaviour.NOTHING:
-                return idle(self.rng)
-            case Behaviour.INJECTS:
-                return instructing(self._reply(made_up), self.rng)
-            case Behaviour.FABRICATES:
-                return self._reply(made_up)
-            case Behaviour.MISREADS | Behaviour.FORGETS:
-                return self._reply(misread)
-            case _:
-                return self._reply(None)
+        if kind in (Behaviour.STOPS_EARLY, Behaviour.NOTHING) and self.rng.random() < ADMITS:
+            return partial(self.rng) if kind is Behaviour.STOPS_EARLY else idle(self.rng)
+        if kind is Behaviour.INJECTS:
+            return instructing(self._reply(made_up), self.rng)
+        return self._reply(_WRONG.get(kind))
 
     def _reply(self, wrong: Wrong | None) -> str:
         """Return the scenario's own wording of the last message, filled with what this agent
