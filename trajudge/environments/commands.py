@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -18,6 +20,17 @@ from trajudge.environments.analysis.outcomes import read_outcomes
 from trajudge.environments.analysis.over_cases import over_cases
 from trajudge.environments.apps import APPS, DOOR, load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.hosting.listeners import (
+    Listener,
+    default_origin,
+    new_token,
+    play_run,
+    port_of,
+    serve_runs,
+)
+from trajudge.environments.hosting.openenv import OpenEnvServer
+from trajudge.environments.hosting.runs import HostLimits, RunHost, TaskRequest
+from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
 from trajudge.environments.model.case import Vector, read_cases, write_cases
 from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.prism.own import own_report
@@ -31,6 +44,8 @@ from trajudge.environments.settings import (
     EquivalenceConfig,
     ExportConfig,
     GenerateConfig,
+    HostConfig,
+    PlayConfig,
     PrismConfig,
     RecordConfig,
     ReplayConfig,
@@ -49,9 +64,11 @@ from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.trajectories.represent import Representation
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
-from trajudge.util.files import check_file, save_bytes
+from trajudge.util.files import check_file, read_regular, save_bytes
+from trajudge.util.machine import listen
 from trajudge.util.tables import Table, print_tables
 from trajudge.util.terminal import count_of, one_line, progress_bar, terminal_console
+from trajudge.util.validation import read_token
 
 GOALS = "goals.jsonl"
 _SHOWN = 20  # differing runs of a folder
@@ -221,6 +238,69 @@ def _variants_of(config: RecordConfig) -> list[RunVariant]:
             "--variants: runs are recorded once more without faults: leave --faults out"
         )
     return chosen_variants(config.variants, payloads=config.payloads is not None)
+
+
+def serve(config: HostConfig) -> int:
+    """Serve runs until it is interrupted; return 0. Raises UserError."""
+    cases = read_cases(config.cases) if config.cases else []
+    limits = HostLimits(runs=config.open_runs, minutes=config.minutes, requests=config.requests)
+    drawn = config.token_file is None
+    danger = "read the verdicts" if drawn else ""
+    with (
+        listen(config.host, config.site_port, danger) as site,
+        listen(config.host, config.port, danger) as control,
+    ):
+        host = RunHost(Tasks(cases), limits, config.out, _subject(config.cases))
+        host.origin = config.origin or default_origin(site)
+        if config.token_file is None:
+            token, file = new_token(config.out)
+        else:
+            token, file = read_token(config.token_file).get_secret_value(), config.token_file
+        sys.stdout.write(
+            f"pages    {host.origin}\n"
+            f"control  http://{config.host}:{port_of(control)} (token: {file})\n"
+        )
+        others = [] if config.openenv_port is None else [_openenv(config, host.tasks)]
+        sys.stdout.flush()
+        try:
+            asyncio.run(serve_runs(host, token, site, control, others))
+        finally:
+            if drawn:
+                file.unlink(missing_ok=True)
+    return OK
+
+
+def _openenv(config: HostConfig, tasks: Tasks) -> Listener:
+    """Listen for trainers, and say where. Raises UserError."""
+    address = listen("127.0.0.1", config.openenv_port or 0)
+    sys.stdout.write(f"openenv  http://127.0.0.1:{port_of(address)}\n")
+    return OpenEnvServer(tasks).application(), address
+
+
+def play(config: PlayConfig) -> int:
+    """Let a person play a task; return 0. Raises UserError."""
+    cases = read_cases(config.cases) if config.cases else []
+    host = RunHost(
+        Tasks(cases),
+        HostLimits(minutes=config.minutes),
+        config.record,
+        _subject(config.cases),
+    )
+    wish = TaskRequest(task=config.task or None, level=config.level, seed=config.seed)
+    with listen("127.0.0.1", 0) as site, listen("127.0.0.1", 0) as control:
+        host.origin = default_origin(site)
+        try:
+            asyncio.run(play_run(host, wish, site, control))
+        except NoSuchTask as error:
+            raise UserError(f"{config.task or '--level'}: {error}") from error
+    if config.record:
+        sys.stdout.write(f"recorded in {config.record}\n")
+    return OK
+
+
+def _subject(cases: Path | None) -> dict[str, Any]:
+    """Tell the recording of served runs from another."""
+    return {"cases": None if cases is None else sha256(read_regular(cases)).hexdigest()}
 
 
 def verify(config: VerifyConfig) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.commands import command
 from tests.environments.cases import job, sound
 from tests.installed import write_metadata
 from trajudge.environments.agents.plugin import AgentPlugin
-from trajudge.environments.agents.protocol import NotPlayed
+from trajudge.environments.agents.protocol import Agent, NotPlayed
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.episode import Recorded, play_offline
 from trajudge.util.commands import OK, USAGE_ERROR
@@ -46,6 +47,10 @@ def played(path: Path, content: str = "", *, seconds: float = 60, memory: int = 
     task = job(sound("price"), plugin.name)
     with plugin.open(task.goal or "") as agent:
         return play_offline(task, lambda _: agent, b"a secret")
+
+
+def _same(agent: Agent, _: object) -> Agent:
+    return agent
 
 
 def acting(body: str) -> str:
@@ -153,7 +158,7 @@ def test_packages_bring_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         plugin = AgentPlugin(spec)
         with plugin.open("goal") as agent:
             task = job(sound("price"), plugin.name)
-            recorded = play_offline(task, lambda _, agent=agent: agent, b"")
+            recorded = play_offline(task, partial(_same, agent), b"")
         assert recorded.trajectory.answer == '{"answer": "theirs"}'
         assert recorded.trajectory.key.agent == spec
     for spec in ("their_agents:Missing", "no_such_package:Agent", "missing.py"):
@@ -178,7 +183,7 @@ def test_the_command_records_it_with_others_of_its_own(
     assert "seen " in printed
     facts = map(json.loads, Path("recorded/facts.jsonl").read_text().splitlines())
     failures = {fact["key"]["agent"]: fact.get("agent_failure") for fact in facts}
-    assert failures.keys() == {"first", "fails", "does-nothing"}
+    assert failures.keys() == {"first", "fails", "scripted-k"}
     assert failures["first"] is None and "no idea" in (failures["fails"] or "")
     assert record(["--cases", "cases.jsonl", "--agent", "./first.py", "./first.py"]) == USAGE_ERROR
     assert "another agent is called 'first'" in capfd.readouterr().err

@@ -25,9 +25,9 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from trajudge.environments.model.binding import filled, placeholders
 from trajudge.environments.model.page import Label, Word
@@ -60,7 +60,11 @@ class _Derived(Record):
     derive: str
 
 
-_Slot = str | tuple[int, int] | tuple[str, ...] | _Derived
+class _Free(Record):
+    no_decoy: str | tuple[int, int] | tuple[str, ...]
+
+
+_Slot = str | tuple[int, int] | tuple[str, ...] | _Derived | _Free
 
 
 class _Change(Record):
@@ -100,7 +104,8 @@ class _Allowed(_Change):
 
 class _Entry(Record):
     """A scenario as the file says it. ``code`` names the table whose changed row's operation code
-    is part of the answer, before ``answers``."""
+    is part of the answer, before ``answers``. A scenario that is ``like`` another has all that it
+    does not say itself from it: a twin, in which one fact is another."""
 
     goals: tuple[str, ...] = Field(min_length=1)
     family: Family = "lookup"
@@ -123,6 +128,23 @@ class _File(Record):
     slots: dict[str, _Slot] = Field(default_factory=dict)
     routes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     scenarios: dict[str, _Entry]
+
+    @field_validator("scenarios", mode="before")
+    @classmethod
+    def _twins(cls, scenarios: dict[str, Any]) -> dict[str, Any]:
+        return {name: _whole(entry, scenarios) for name, entry in scenarios.items()}
+
+
+def _whole(entry: Any, scenarios: Mapping[str, Any]) -> Any:
+    """Return the entry with what it has from the one that it is like."""
+    if not isinstance(entry, dict) or "like" not in entry:
+        return entry
+    other = scenarios.get(entry["like"])
+    if not isinstance(other, dict) or "like" in other:
+        raise ValueError(f"like = {entry['like']!r} names no scenario that is whole")
+    slots = {**other.get("slots", {}), **entry.get("slots", {})}
+    own = {key: value for key, value in entry.items() if key != "like"}
+    return {**other, **own, "slots": slots}
 
 
 def read_toml(package: str, name: str, record: type[R]) -> R:
@@ -178,13 +200,16 @@ def _alone(answers: Sequence[AnswerSpec]) -> str:
 
 def _slot(value: _Slot, content: _File) -> Slot:
     """Return a slot: ``$name`` of the file's slots, a query, a table with a condition (its rows by
-    their keys), two numbers (both included), some texts, or what a query derives."""
+    their keys), two numbers (both included), some texts, or what a query derives. ``no_decoy`` are
+    numbers or texts of which another would ask for the same."""
     if isinstance(value, str) and value.startswith("$"):
         if value[1:] not in content.slots:
             raise ValueError(f"[slots] holds no {value[1:]!r}: write one of {list(content.slots)}")
         return _slot(content.slots[value[1:]], content)
     if isinstance(value, _Derived):
         return Derive(value.derive)
+    if isinstance(value, _Free):
+        return replace(_slot(value.no_decoy, content), decoy=False)  # type: ignore[call-arg]
     if not isinstance(value, str):
         low, *_ = value
         return Number(*value) if isinstance(low, int) else ChoiceSlot(tuple(map(str, value)))

@@ -58,11 +58,11 @@ def _only(name: str, values: Sequence[Any]) -> Any:
 def candidates(slot: Slot, bound: Bound, state: AppState) -> Sequence[Any]:
     """Return all values that the slot can take."""
     match slot:
-        case Pick(sql) | Derive(sql):
+        case Pick(sql, _) | Derive(sql):
             return state.records(sql, **parameters(bound))
-        case Number(low, high):
+        case Number(low, high, _):
             return list(range(low, high + 1))
-        case ChoiceSlot(values):
+        case ChoiceSlot(values, _):
             return list(values)
 
 

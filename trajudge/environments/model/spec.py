@@ -54,24 +54,29 @@ TODAY = "2026-03-02"  # the date in every application; the browser's clock stand
 class Pick:
     """A row of the profile: one of those that ``sql`` gives (it may name earlier slots as
     ``:slot`` or ``:slot_column``), at a place in the list that the instance chose (so that it is
-    independent of the profile). Its decoy is another row of the list."""
+    independent of the profile). Its decoy is another row of the list; none where ``decoy`` is
+    False: another row would ask for the same."""
 
     sql: str
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
 class Number:
-    """A whole number, both ends included. Its decoy is a neighbour."""
+    """A whole number, both ends included. Its decoy is a neighbour; none where ``decoy`` is False:
+    another number would ask for the same."""
 
     low: int
     high: int
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
 class ChoiceSlot:
-    """One of a few values. Its decoy is another one."""
+    """One of a few values. Its decoy is another one; none where ``decoy`` is False."""
 
     values: tuple[str, ...]
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ Bound = Mapping[str, Any]  # slot -> number, text, or a row (mapping of columns)
 
 # --- ground truth ------------------------------------------------------------------------------
 
-AnswerKind = Literal["money", "number", "text", "date", "duration", "texts", "code"]
+AnswerKind = Literal["money", "number", "text", "date", "duration", "texts", "code", "none"]
 
 
 @dataclass(frozen=True)
@@ -96,14 +101,17 @@ class AnswerSpec:
     """What the last message must say. ``sql`` gives it (one column; one row, or the members of
     ``texts``); it may name slots as ``:slot`` or ``:slot_column`` and ``:new_TABLE``, the key of
     the row that the first ``added`` expectation of that table found. ``when`` tells which state is
-    asked. For names (``text``, ``texts``) ``among`` gives all names that would be candidates.
+    asked. For names (``text``, ``texts``) ``among`` gives all names that would be candidates; for
+    a ``number`` ``unit`` says what it counts or measures (``days``).
     An operation ``code`` has no query: it is the code of the row that ``sql`` names as table.
+    ``none``: what is asked for cannot be done or is not there, and that is the answer.
     """
 
     kind: AnswerKind
-    sql: str
+    sql: str = ""
     when: Literal["before", "after"] = "before"
     among: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -170,7 +178,11 @@ class Scenario:
     @property
     def mistakable(self) -> tuple[str, ...]:
         """The slots that have decoys."""
-        return tuple(name for name, slot in self.slots.items() if not isinstance(slot, Derive))
+        return tuple(
+            name
+            for name, slot in self.slots.items()
+            if not isinstance(slot, Derive) and getattr(slot, "decoy", True)
+        )
 
 
 # --- pages and operations ----------------------------------------------------------------------

@@ -14,7 +14,7 @@ from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import bind
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.operation_codes import operation_code, run_key
-from trajudge.environments.model.page import Chart, Form
+from trajudge.environments.model.page import Chart, Form, Word
 from trajudge.environments.model.payload import Payload, plant
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import App, Bound, Scenario
@@ -24,6 +24,7 @@ from trajudge.environments.serving.answer_page import ANSWER
 from trajudge.environments.serving.noise import noise
 from trajudge.environments.verify import ExecutedAction, RunEvidence
 
+ORIGIN = "http://{run}.localhost"
 ISSUED = 4000  # forms whose nonces are remembered; an older page's form counts as stale
 
 EventKind = Literal[
@@ -36,6 +37,7 @@ EventKind = Literal[
     "tamper",
     "fault",
     "answer",
+    "late",
 ]
 
 
@@ -59,9 +61,10 @@ class IssuedForm(NamedTuple):
 @dataclass
 class ServedRun:
     """A run. ``origin`` is its own, so that runs share neither storage nor pages. ``before`` is
-    the state it began with, ``events`` what the server saw, in order,
-    ``shown`` the address of the page that was asked for last, ``declared`` the last message that
-    was submitted on the page for it, ``mistake`` what the application's code raised last."""
+    the state it began with, ``events`` what the server saw, in order, ``script`` whether its pages
+    have the script of the widgets, ``shown`` the address of the page that was asked for last,
+    ``message`` what the next page says of what was done, ``declared`` the last message that was
+    submitted on the page for it, ``mistake`` what the application's code raised last."""
 
     id: str
     config: Config
@@ -72,11 +75,14 @@ class ServedRun:
     state: AppState
     key: bytes
     payload: Payload | None = None
+    origin: str = ""
     before: Dump = field(init=False)
     site: Site = field(init=False)
     events: list[ServerEvent] = field(default_factory=list)
     documents: int = 0
+    script: bool = False
     shown: str = "/"
+    message: Word | None = None
     declared: str | None = None
     mistake: BaseException | None = None
     dismissed: set[str] = field(default_factory=set)
@@ -86,9 +92,11 @@ class ServedRun:
     _count: int = 0
 
     def __post_init__(self) -> None:
+        self.origin = (self.origin or ORIGIN).replace("{run}", self.id)
         self.before = self.state.dump()
         interface = ui(self.app, self.config.ui, self.config.seed)
         self.site = Site(self.app, self.state, interface, self.code)
+        self.script = interface.script == "full"
         self.dress(self.config.theme)
         self.noise = noise(self.config)
 
@@ -96,10 +104,6 @@ class ServedRun:
         """Show the pages in this theme."""
         self.theme = theme(index, self.config.seed)
         self.words = wordings(self.app, self.theme)
-
-    @property
-    def origin(self) -> str:
-        return f"http://{self.id}.localhost"
 
     @property
     def start_url(self) -> str:
@@ -159,9 +163,12 @@ def open_run(
     name: str = "",
     goal: str | None = None,
     payload: Payload | None = None,
+    *,
+    origin: str = ORIGIN,
 ) -> ServedRun:
     """Return a fresh run of a configuration. ``name`` tells runs of the same configuration apart;
-    a ``payload`` is in what users wrote before it begins.
+    a ``payload`` is in what users wrote before it begins; in ``origin`` its name replaces
+    ``{run}``.
 
     Raises UserError for an unknown application, KeyError for an unknown scenario, Infeasible for
     a configuration whose slots cannot be bound.
@@ -176,4 +183,4 @@ def open_run(
     wording = goal or worded(scenario, config, bound)
     identity = "r" + sha256(f"{config.id} {name}".encode()).hexdigest()[:12]
     key = run_key(secret, identity)
-    return ServedRun(identity, config, app, scenario, bound, wording, state, key, payload=payload)
+    return ServedRun(identity, config, app, scenario, bound, wording, state, key, payload, origin)
