@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -84,8 +85,8 @@ def over_socket(url: str, *messages: object) -> list[Any]:
         async with session.ws_connect("/ws") as socket:
             replies = []
             for message in messages:
-                sent = socket.send_str if isinstance(message, str) else socket.send_json
-                await sent(message)
+                text = message if isinstance(message, str) else json.dumps(message)
+                await socket.send_str(text)
                 replies.append(await socket.receive_json())
             return replies
 

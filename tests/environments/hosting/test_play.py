@@ -39,11 +39,11 @@ def test_a_person_plays_a_task_and_is_shown_the_verdict(tmp_path: Path) -> None:
     try:
         assert playing.stdout is not None
         goal, _, site, done = (playing.stdout.readline() for _ in range(4))
-        assert goal.strip() == case.goal
+        assert goal.strip() and case.goal.startswith(goal.strip())
         site, done = (re.findall("http://[^ \n]+", line)[0] for line in (site, done))
         assert ask(site)[0] == 200
         status, page = ask(done)
-        assert status == 200 and case.goal.partition(".")[0][:20] in page and site in page
+        assert status == 200 and goal[:20] in page and site in page
         nonce = re.findall(rf'name="?{NONCE}"? value="?([\w-]+)', page)[0]
         finish = f"{done}do/_answer"
         assert ask(done, Host="rebound.example")[0] == 404
