@@ -15,6 +15,7 @@ import pytest
 
 from tests.environments.cases import job, sound
 from tests.environments.hosting.served import serving
+from tests.environments.hosting.test_guide import OPENENV
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.hosting.listeners import port_of
@@ -217,3 +218,8 @@ def test_openenv_cores_client_plays_an_episode(url: str, way: list[str]) -> None
     result, refused = played.stdout.splitlines()
     assert result == f"True 1.0 {len(way)}"
     assert "VALIDATION_ERROR" in refused
+    example = OPENENV.replace("http://127.0.0.1:8380", url)
+    policy = f"actions = iter({way!r})\npolicy = lambda _: next(actions)\n"
+    guide = policy + example.replace("seed=0", f"task={CASES[0].id!r}")
+    played = subprocess.run([python, "-c", guide], capture_output=True, text=True, check=True)
+    assert played.stdout == "1.0\n"

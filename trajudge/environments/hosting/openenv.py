@@ -332,12 +332,12 @@ class OpenEnvServer:
         return self._sockets + len(self._named) >= self._most
 
 
-async def _reset(session: TrainingSession, data: Mapping[str, Any]) -> EpisodeStep:
-    return await asyncio.to_thread(session.reset, ResetWish.model_validate(data))
+async def _reset(session: TrainingSession, wish: Mapping[str, Any]) -> EpisodeStep:
+    return await asyncio.to_thread(session.reset, ResetWish.model_validate(wish))
 
 
-async def _step(session: TrainingSession, data: Mapping[str, Any]) -> EpisodeStep:
-    return await asyncio.to_thread(session.step, OpenEnvAction.model_validate(data).action_str)
+async def _step(session: TrainingSession, action: Mapping[str, Any]) -> EpisodeStep:
+    return await asyncio.to_thread(session.step, OpenEnvAction.model_validate(action).action_str)
 
 
 async def _answered(session: TrainingSession, text: str) -> tuple[str, dict[str, Any]]:
