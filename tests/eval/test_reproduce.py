@@ -125,8 +125,8 @@ def test_a_row_has_one_call_in_python(dataset: Path) -> None:
             out="run",
         )
         assert server.seen[-1].payload["model"] == "gpt-4o-2024-11-20"
-    assert {judgment.judge.partition("-prompts")[0] for judgment in run} == {
-        "aer-v-agentrewardbench"
+    assert {judgment.judge.partition(":")[0] for judgment in run} == {
+        "aer-v-agentrewardbench-agentrewardbench-as-recorded-source"
     }
 
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from trajudge.environments.kit.listing import PART, listing
-from trajudge.environments.kit.reading import beside, blocks, charts, forms, links, options, texts
+from trajudge.environments.kit.listing import PART, SORT, listing
+from trajudge.environments.kit.reading import (
+    Fold,
+    blocks,
+    charts,
+    controls,
+    forms,
+    links,
+    options,
+    texts,
+)
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.config import Ui
 from trajudge.environments.model.page import Page, Word
@@ -49,8 +60,26 @@ def test_everything_is_found_in_sections_and_lists() -> None:
 
 
 def test_a_control_stands_beside_the_rows_of_its_list() -> None:
-    assert beside(PAGE, OPEN) == beside(PAGE, DROP) == 2
-    assert beside(PAGE, LOOSE) == beside(PAGE, ASK) == 1
+    among = {id(one.control): one.among for one in controls(PAGE)}
+    assert among == {id(LOOSE): 1, id(OPEN): 2, id(DROP): 2, id(ASK): 1}
+
+
+def test_what_a_control_is_folded_into_comes_from_the_outside_to_the_inside() -> None:
+    menu = parts.Menu("Account", (OPEN,))
+    panels = (parts.Section("One", (LOOSE,)), parts.Section("Two", (menu, DROP)))
+    page = Page("Mugs", (parts.Disclosure("More", (parts.Tabs("About", panels),), open=True),))
+    more = Fold("More", "More", open=True)
+    assert [(one.control, one.folds) for one in controls(page)] == [
+        (LOOSE, (more, Fold("One", "About", open=True))),
+        (OPEN, (more, Fold("Two", "About"), Fold("Account", "Account"))),
+        (DROP, (more, Fold("Two", "About"))),
+    ]
+
+
+def test_a_question_leaves_its_answers_alone() -> None:
+    asked = PAGE._replace(question=parts.Question("Sure?", "Really?", DROP, LOOSE))
+    assert [one.control for one in controls(asked)] == [DROP, LOOSE]
+    assert "Really?" in texts(asked)
 
 
 def test_texts_are_the_data_without_the_theme_s_words_and_without_a_chart_s_values() -> None:
@@ -91,6 +120,32 @@ def test_a_part_that_is_no_page_is_an_end_of_the_list(part: str) -> None:
     shown = listing(view(part), "mugs", ("Mug",), ROWS)[0]
     assert isinstance(shown, parts.ItemList)
     assert shown.rows in (tuple(ROWS[:4]), tuple(ROWS[8:]))
+
+
+def sorted_by(order: str) -> list[str]:
+    prices = ("$9.50", "$1,000.00", "$10.00")
+    rows = [parts.ListRow(name, (price,)) for name, price in zip("bca", prices, strict=True)]
+    context = replace(view(None), args={SORT: order})
+    (items,) = listing(context, "mugs", ("Mug", "Price"), rows)
+    assert isinstance(items, parts.ItemList)
+    return [str(row.link) for row in items.rows]
+
+
+def test_a_list_comes_in_the_order_of_a_column() -> None:
+    assert [sorted_by(order) for order in ("1", "-1", "2", "-2")] == [
+        ["a", "b", "c"], ["c", "b", "a"], ["b", "a", "c"], ["c", "a", "b"],
+    ]  # fmt: skip
+    for unknown in ("", "0", "3", "-3", "x", "+1", "01"):
+        assert sorted_by(unknown) == ["b", "c", "a"]
+    items = listing(view("1"), "mugs", ("Mug",), ROWS)[0]
+    assert isinstance(items, parts.ItemList)
+    assert items.orders == (parts.ListOrder("mugs", {"kind": "mug", SORT: "1"}),)
+
+
+def test_a_feed_has_its_next_part_in_itself() -> None:
+    (items,) = listing(view("1"), "mugs", ("Mug",), ROWS, feed=True)
+    assert isinstance(items, parts.ItemList)
+    assert items.feed == parts.Link(Word("next_page"), "mugs", {"kind": "mug", PART: "2"})
 
 
 def test_a_short_list_has_no_neighbours() -> None:

@@ -64,6 +64,7 @@ class Moment(NamedTuple):
 def lockstep(server: Server, browser: Browser, config: Config, steps: int) -> Iterator[Moment]:
     """Play drawn actions in both engines, from the same seed every time."""
     real = server.open(config, "lockstep")
+    real.script = False  # what the text engine plays are the plain forms
     text = open_run(config, SECRET, "lockstep")
     rng = np.random.default_rng(config.instance)
     try:

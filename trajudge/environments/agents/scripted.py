@@ -19,7 +19,7 @@ from trajudge.environments.agents.phrases import (
 )
 from trajudge.environments.agents.policy import Policy
 from trajudge.environments.agents.protocol import NotPlayed
-from trajudge.environments.agents.rehearsal import harmless, moved
+from trajudge.environments.agents.rehearsal import folded_into, harmless, moved
 from trajudge.environments.agents.script import AGENTS, STEP_LIMIT, Behaviour, Intent, Say
 from trajudge.environments.agents.wrong_answers import Guess, Wrong, made_up, misread
 from trajudge.environments.checks.near_miss import near_miss
@@ -78,6 +78,7 @@ class Scripted:
             [*intents[:-1], *ending, *intents[-1:]],
             run.words,
             self.rng,
+            lambda step, url: folded_into(run, step, url),
             closes=self.behaviour is not Behaviour.BLOCKED,
             patience=CUSTOMARY + self.habits.further,
             fails=1 + self.habits.failed,

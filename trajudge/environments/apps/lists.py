@@ -63,15 +63,21 @@ def searched(
 
 
 def list_page(
-    view: PageContext, page: str, columns: str, rows: Sequence[ListRow], *before: Block
+    view: PageContext,
+    page: str,
+    columns: str,
+    rows: Sequence[ListRow],
+    *before: Block,
+    feed: bool = False,
 ) -> Page:
-    """Make a page of a long list below what stands ``before`` it."""
-    return Page(Word(page), (*before, *listing(view, page, headings(columns), rows)))
+    """Make a page of a long list below what stands ``before`` it; a ``feed`` grows."""
+    listed = listing(view, page, headings(columns), rows, feed=feed)
+    return Page(Word(page), (*before, *listed))
 
 
 def table_page(page: str, columns: str, rows: Iterable[ListRow]) -> Page:
     """Make a page of a list that is short."""
-    return Page(Word(page), (ItemList(headings(columns), tuple(rows)),))
+    return Page(Word(page), (ItemList(headings(columns), tuple(rows), complete=True),))
 
 
 def headings(columns: str) -> tuple[Word, ...]:

@@ -31,15 +31,15 @@ from typing import NamedTuple
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.alternatives import Alternatives, Place
 from trajudge.environments.checks.profiles import ReplayableState, replayable_state
-from trajudge.environments.checks.walk import Walk
+from trajudge.environments.checks.walk import Walk, navigation
 from trajudge.environments.kit.listing import PART
-from trajudge.environments.kit.reading import forms, links, texts
+from trajudge.environments.kit.reading import controls, texts
 from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import bind, parameters
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Ui
 from trajudge.environments.model.operation_codes import operation_code
-from trajudge.environments.model.page import Field, Form, Label, Page
+from trajudge.environments.model.page import Field, Form, Label, Link, Page
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Redirect, Site
 from trajudge.environments.model.spec import App, Bound, Rejected, Scenario
@@ -332,11 +332,15 @@ class _Search:
     def _leads(self, node: _Node, left: int) -> Iterator[_Way]:
         page = self._page(node.version, node.spot, node.asked)
         site = self.versions[node.version].site
-        for link in (*site.navigation(), *links(page)):
-            if self._about(link.args):
-                yield _Way(1, node.version, spot(link.page, link.args))
-        for form in forms(page):
-            for cost, sent in self._filled(form, left):
+        for control, _, folds in (*navigation(site), *controls(page)):
+            opening = sum(not fold.open for fold in folds)
+            if isinstance(control, Link):
+                if self._about(control.args):
+                    yield _Way(1 + opening, node.version, spot(control.page, control.args))
+                continue
+            form = control
+            for entering, sent in self._filled(form, left - opening):
+                cost = entering + opening
                 if form.page:
                     if self._about(sent):
                         yield _Way(cost, node.version, spot(form.page, sent))

@@ -20,7 +20,7 @@ from trajudge.environments.chromium.protocol import (
     ProtocolSession,
     playwright_error,
 )
-from trajudge.environments.chromium.scripts import FORGET
+from trajudge.environments.chromium.scripts import FORGET, SETTLED
 from trajudge.util.terminal import one_line
 
 if TYPE_CHECKING:
@@ -147,10 +147,8 @@ class Tab:
         self.trace.give_up()
 
     async def _tasks_run(self) -> None:
-        """Until the page did what was due: a form is sent by a task, not by the click itself."""
-        due = "new Promise((done) => setTimeout(done, 0))"
         with contextlib.suppress(ProtocolError):  # the page left under the question
-            await self.cdp.send("Runtime.evaluate", {"expression": due, "awaitPromise": True})
+            await self.cdp.send("Runtime.evaluate", {"expression": SETTLED, "awaitPromise": True})
 
     async def empty(self) -> None:
         """Forget the run: cookies, storage, history, whatever the page still does."""

@@ -1,7 +1,8 @@
-"""A page as an HTML document in a theme: plain HTML, no scripts, everything escaped.
+"""A page as an HTML document in a theme: plain HTML, everything escaped.
 
 The templates are in ``templates/``: ``page.html`` is the frame, ``blocks.html`` has a macro for
-each kind of block. Every control has the role that its kind has in HTML and the accessible name
+each kind of block. A page works without scripts; ``data-widget`` marks what ``kit.js`` makes more
+of. Every control has the role that its kind has in HTML and the accessible name
 that its label has (``theme.name_of``). A form that nobody touched sends what the model says.
 """
 
@@ -20,7 +21,8 @@ from markupsafe import Markup, escape
 from trajudge.environments.kit.arrange import arranged, navigation
 from trajudge.environments.kit.chart import HEIGHT, WIDTH
 from trajudge.environments.kit.layout import PageLayout, address
-from trajudge.environments.kit.style import body_class, style
+from trajudge.environments.kit.reading import card_menu
+from trajudge.environments.kit.style import SCRIPT, body_class, stylesheet
 from trajudge.environments.kit.theme import name_of, printable
 from trajudge.environments.model.page import (
     Block,
@@ -87,6 +89,8 @@ class PageView:
     them."""
 
     chart_size = WIDTH, HEIGHT
+    script = SCRIPT
+    card_menu = staticmethod(card_menu)
 
     def __init__(self, shell: PageLayout) -> None:
         self.shell, self.theme, self.words = shell, shell.theme, shell.words
@@ -94,7 +98,7 @@ class PageView:
         self.controls = 0
         # What a dialog covers is out of reach for the keyboard too.
         self.covered = any(overlay.modal for overlay in shell.noise)
-        self.style = style(shell.theme)
+        self.style = stylesheet(shell.theme)
         self.classes = body_class(shell.theme)
         self.navigation = navigation(shell.navigation, shell.theme)
 
@@ -160,6 +164,8 @@ class PageView:
         return f"c{self.controls}"
 
     def as_radios(self, field: Field) -> bool:
+        if field.drawn:
+            return field.drawn == "rating" and bool(field.options)
         few = field.input == "choice" and 0 < len(field.options) <= FEW
         return few and self.theme.choice == "radio"
 

@@ -26,7 +26,9 @@ def _address(page: str, args: tuple[tuple[str, str], ...]) -> str:
 class PageLayout:
     """What is around a page. ``nonce`` makes the single-use word of a form that changes the state,
     ``chart`` the address of a picture, ``page`` that of a page with its arguments. A ``still``
-    document has no server: its forms are shown, disabled, and have nothing to send."""
+    document has no server: its forms are shown, disabled, and have nothing to send. ``files`` is
+    where the style sheet is; with ``script`` the widgets do more than their plain forms. A
+    ``folded`` navigation is behind a menu button."""
 
     title: str
     navigation: tuple[Link, ...]
@@ -37,3 +39,6 @@ class PageLayout:
     noise: tuple[Overlay, ...] = ()
     page: Callable[[str, Mapping[str, str]], str] = address
     still: bool = False
+    files: str = "/assets/"
+    script: bool = False
+    folded: bool = False

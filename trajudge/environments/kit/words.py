@@ -17,5 +17,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "choose": ("Please choose", "Select one", "Not chosen yet"),
     "actions": ("Actions", "What you can do", "Manage"),
     "dismiss": ("Close", "Dismiss", "Hide this"),
+    "sort_by": ("Sort by", "Order by", "Arrange by"),
+    "filter_rows": ("Filter these rows", "Narrow this list", "Show only rows with"),
+    "move_to": ("Move to", "Send to", "Put under"),
+    "trail": ("Breadcrumb", "You are here", "Path to this page"),
+    "saved": ("Done.", "Your change was made.", "All right, that is saved."),
     "accept_cookies": ("Accept cookies", "Allow cookies", "Agree to cookies"),
 }

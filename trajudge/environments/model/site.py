@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from trajudge.environments.model.config import Ui
-from trajudge.environments.model.page import Form, Link, Notice, Page, Paragraph, Word
+from trajudge.environments.model.page import Form, Link, Notice, Page, Question, Word
 from trajudge.environments.model.spec import App, FormSubmission, PageContext, Rejected, Success
 from trajudge.environments.model.state import AppState
 
 CONFIRMED = "_confirmed"
-MENU = "menu"
 
 
 class Redirect(NamedTuple):
@@ -33,16 +32,14 @@ class Site:
         self.app, self.state, self.ui, self.code = app, state, ui, code
 
     def navigation(self) -> tuple[Link, ...]:
-        """Return the links on every page; all of them, or the one that leads to them."""
-        return (Link(Word("menu"), MENU),) if self.ui.folded else self.app.navigation
+        """Return the links on every page."""
+        return self.app.navigation
 
     def knows(self, page: str) -> bool:
-        return page in self.app.pages or page == MENU
+        return page in self.app.pages
 
     def get(self, page: str, args: Mapping[str, str]) -> Page:
         """Return the page; one that says "not found" for a name that does not exist."""
-        if page == MENU:
-            return Page(Word("menu"), self.app.navigation)
         maker = self.app.pages.get(page)
         if maker is None:
             return missing()
@@ -74,6 +71,11 @@ def refused(page: Page, refusal: Rejected) -> Page:
 
 
 def _question(text: str, operation: str, form: Mapping[str, str]) -> Page:
+    """Return what asks for confirmation, over nothing: the server shows it over the page that the
+    form was on."""
     hidden = {**form, CONFIRMED: "yes"}
     agree = Form(Word("confirm"), operation=operation, hidden=hidden)
-    return Page(Word("confirm_title"), (Paragraph(text), agree, Link(Word("cancel"), "home")))
+    cancel = Link(Word("cancel"), "home")
+    return Page(
+        Word("confirm_title"), (), question=Question(Word("confirm_title"), text, agree, cancel)
+    )

@@ -17,6 +17,7 @@ from trajudge.environments.kit.chart import draw
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.reading import links
+from trajudge.environments.kit.style import stylesheet
 from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import Infeasible, bind
@@ -149,6 +150,8 @@ def _written(
         pictures[name] = drawn
         return name
 
+    sheet = stylesheet(look)
+    yield sheet.name, sheet.text.encode()
     shell = PageLayout(
         title=app.title,
         navigation=site.navigation(),
@@ -158,6 +161,8 @@ def _written(
         chart=picture,
         page=lambda page, args: names.get(_place(page, args), BEYOND),
         still=True,
+        files="",
+        folded=site.ui.folded,
     )
     for place, page in [*pages.items(), ((BEYOND, ()), _BEYOND)]:
         noted = page._replace(blocks=(Paragraph(NOTE), *page.blocks))

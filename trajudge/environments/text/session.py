@@ -43,6 +43,7 @@ MOST_REDIRECTS = 20
 FORM = "application/x-www-form-urlencoded"
 _BREAKS = re.compile("\r\n|\r|\n")
 _BEGAN = "2026-03-02T10:00:00+00:00"
+_ACTIVE = frozenset({"a", "button", "input", "label", "select", "summary"})
 _IDLE = (*LAST_WORDS, "noop", "scroll")
 _PLAIN = '<!doctype html><html><body><pre style="white-space: pre-wrap">{}</pre></body></html>'
 
@@ -56,10 +57,12 @@ class _Entry:
 
 
 class TextSession:
-    """One run's page. ``observe``, ``act`` and ``har`` are those of ``chromium.Session``."""
+    """One run's page. ``observe``, ``act`` and ``har`` are those of ``chromium.Session``. Of
+    widgets it shows the plain forms; ``widgets`` says which there are on the page."""
 
     def __init__(self, run: ServedRun) -> None:
         self.run = run
+        run.script = False
         self._history: list[_Entry] = []
         self._index = -1
         self._trace: list[RecordedRequest] = []
@@ -81,6 +84,12 @@ class TextSession:
         return AgentObservation(
             observation, tree.elements, document.title, tree.focused, (self.url,)
         )
+
+    @property
+    def widgets(self) -> tuple[str, ...]:
+        """The widgets of the page that is open, which a browser with scripts shows otherwise."""
+        marked = (e.attributes.get("data-widget") for e in self._document.by_bid.values())
+        return tuple(sorted({name for name in marked if name}))
 
     def act(self, text: str) -> str | None:
         """Do an action. Returns the error that it failed with, one line; the page is then usable
@@ -180,18 +189,20 @@ class TextSession:
 
     def _reach(self, element: HtmlElement) -> None:
         """Raise ActionRefused for what has no box, and for what a dialog covers."""
-        if element.tag == "option" or element.kind == "hidden":
+        unseen = element.tag == "option" and not _is_listed(element)
+        if unseen or element.kind == "hidden" or element.folded:
             raise not_shown(element.bid)
         if not element.inert:
             return
         for dialog in self._document.by_bid.values():
             if dialog.attributes.get("aria-modal") == "true":
-                raise ActionRefused(covered_by("dialog", dialog.attributes["aria-label"]))
+                role, name = dialog.attributes["role"], dialog.attributes.get("aria-label", "")
+                raise ActionRefused(covered_by(role, name))
 
     def _click(self, element: HtmlElement) -> None:
         document = self._document
         target: HtmlElement | None = element
-        while target is not None and target.tag not in ("a", "button", "input", "label", "select"):
+        while target is not None and target.tag not in _ACTIVE:
             target = target.parent
         if target is not None and target.tag == "label":
             target = document.by_id.get(target.attributes.get("for", ""))
@@ -206,7 +217,10 @@ class TextSession:
         if target.tag == "button":
             self._submit(target)
         elif target.tag == "select":
-            document.toggle(target)
+            _point(document, target, element)
+        elif target.tag == "summary":
+            if target.parent is not None:
+                document.unfold(target.parent)
         elif target.kind == "checkbox":
             target.checked = not target.checked
         elif target.kind == "radio":
@@ -245,7 +259,7 @@ class TextSession:
             return
         elif target.kind in TYPED or target.tag == "textarea":
             self._type(target, keys)
-        elif target.tag == "button" or target.kind in TICKED:
+        elif target.tag in ("button", "summary") or target.kind in TICKED:
             if keys == "Enter" and target.kind in TICKED:
                 self._submit_by_default(target)
             elif keys in ("Enter", "Space", " "):
@@ -257,13 +271,15 @@ class TextSession:
 
     def _press_on_list(self, target: HtmlElement, keys: str) -> None:
         document = self._document
-        if keys in ("Enter", "Space", " "):
+        listed = "size" in target.attributes
+        if keys in ("Enter", "Space", " ") and not listed:
             document.toggle(target)
         elif keys == "Escape":
             document.opened = None
         elif keys in ("ArrowDown", "ArrowUp") and document.opened is None:
             options = target.options
-            index = next((i for i, option in enumerate(options) if option.checked), 0)
+            before = -1 if listed and keys == "ArrowDown" else 0
+            index = next((i for i, option in enumerate(options) if option.checked), before)
             index += 1 if keys == "ArrowDown" else -1
             if 0 <= index < len(options):
                 target.choose(options[index])
@@ -275,6 +291,8 @@ class TextSession:
                 target.value += "\n"
             else:
                 self._submit_by_default(target)
+        elif key == "Escape" and target.kind == "search":
+            target.value = ""
         elif len(key) == 1 and key.isprintable() and target.kind not in ("date", "number"):
             target.value += key
 
@@ -296,6 +314,20 @@ class TextSession:
         else:
             parts = urlsplit(action)._replace(query=_urlencoded(entries), fragment="")
             self._navigate(_Entry(urlunsplit(parts)))
+
+
+def _point(document: PageDocument, choices: HtmlElement, element: HtmlElement) -> None:
+    """Click on a list or one of its options; in the middle of one that shows all of them is one."""
+    if "size" not in choices.attributes:
+        document.toggle(choices)
+    elif options := choices.options:
+        choices.choose(element if element.tag == "option" else options[len(options) // 2])
+
+
+def _is_listed(option: HtmlElement) -> bool:
+    """Tell whether an option has a place on the page: its list shows several."""
+    choices = option.within("select")
+    return choices is not None and "size" in choices.attributes
 
 
 def _successful(form: HtmlElement, button: HtmlElement) -> Iterator[tuple[str, str]]:

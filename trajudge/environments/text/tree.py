@@ -14,12 +14,14 @@ from trajudge.environments.text.document import HtmlElement, PageDocument, squas
 
 ROLES = {
     "a": "link", "article": "article", "aside": "complementary", "button": "button",
-    "dd": "definition", "dl": "DescriptionList", "dt": "term", "fieldset": "group",
+    "dd": "definition", "details": "group", "dl": "DescriptionList", "dt": "term",
+    "fieldset": "group",
     "footer": "contentinfo", "form": "form", "h1": "heading", "h2": "heading", "h3": "heading",
     "h4": "heading", "h5": "heading", "h6": "heading", "header": "banner", "img": "image",
     "input": "input", "label": "LabelText", "legend": "Legend", "li": "listitem", "main": "main",
     "nav": "navigation", "ol": "list", "option": "option", "p": "paragraph", "select": "combobox",
-    "table": "table", "td": "cell", "textarea": "textbox", "th": "header", "thead": "rowgroup",
+    "summary": "DisclosureTriangle", "table": "table", "td": "cell", "textarea": "textbox",
+    "th": "header", "thead": "rowgroup",
     "tr": "row", "ul": "list",
 }  # fmt: skip
 """The role of each element by its tag; an input's follows from its type."""
@@ -29,8 +31,18 @@ TRANSPARENT = frozenset(
 )
 """Elements that are no nodes: what is inside them stands in their place."""
 
-EXPLICIT = frozenset({"alert", "dialog", "region", "status"})
+EXPLICIT = frozenset({"alert", "alertdialog", "dialog", "radiogroup", "region", "status", "switch"})
 """The roles that a page may give an element by ``role``."""
+
+ATTRIBUTES = frozenset(
+    {"alt", "aria-describedby", "aria-label", "aria-labelledby", "aria-modal", "checked"}
+    | {"disabled", "for", "href", "id", "inert", "name", "open", "required", "role", "scope"}
+    | {"selected", "size", "type", "value"}
+    # What changes nothing in the tree:
+    | {"action", "aria-sort", "autocomplete", "class", "height", "method", "novalidate", "rel"}
+    | {"rows", "src", "width"}
+)
+"""The attributes that a page's elements may have, beside those of data."""
 
 INPUTS = {
     "checkbox": "checkbox", "date": "Date", "number": "spinbutton", "radio": "radio",
@@ -38,9 +50,10 @@ INPUTS = {
 }  # fmt: skip
 
 _FROM_CONTENT = frozenset(
-    {"button", "cell", "columnheader", "heading", "link", "option", "rowheader", "term"}
+    {"button", "cell", "columnheader", "DisclosureTriangle", "DisclosureTriangleGrouped"}
+    | {"heading", "link", "option", "rowheader", "term"}
 )
-_CLICKABLE = frozenset({"a", "button", "input", "label", "select", "textarea"})
+_CLICKABLE = frozenset({"a", "button", "input", "label", "select", "summary", "textarea"})
 _FLAT = frozenset({"dd", "p"})  # without content they have no height
 _DATE_PARTS = (("Month", 12, "mm"), ("Day", 31, "dd"), ("Year", 275760, "yyyy"))
 
@@ -80,10 +93,13 @@ class _Walk:
             return
         role = attributes.get("role")
         if role is None:
-            if tag in TRANSPARENT or (tag == "p" and _is_picture(element)):
+            if tag == "section" and self.label_of(element):
+                role = "region"
+            elif tag in TRANSPARENT or (tag == "p" and _is_picture(element)):
                 self.children(element, within)
                 return
-            role = ROLES.get(tag)
+            else:
+                role = ROLES.get(tag)
         elif role not in EXPLICIT:
             raise ValueError(f"the role {role!r} has no rule in the text engine")
         if role is None:
@@ -106,7 +122,14 @@ class _Walk:
         properties = _disabled(element)
         if attributes.get("aria-modal") == "true":
             properties = (*properties, "modal=True")
+        if element.tag == "summary" and (details := element.parent) is not None:
+            properties = (*properties, f"expanded={'open' in details.attributes}")
+            role += "Grouped" if "name" in details.attributes else ""
         inside = self.add(element, within, role, self.name(element, role), properties)
+        if element.tag == "details" and "open" not in attributes:
+            if (summary := element.summary) is not None:
+                self.element(summary, inside)
+            return
         self.children(element, inside)
         if role == "term" and self.colons:
             self.text(":", inside)
@@ -140,7 +163,7 @@ class _Walk:
 
     def name(self, element: HtmlElement, role: str) -> str:
         attributes = element.attributes
-        if label := squashed(attributes.get("aria-label", "")):
+        if label := self.label_of(element):
             return label
         if element.tag == "img":
             return squashed(attributes.get("alt", ""))
@@ -148,14 +171,19 @@ class _Walk:
             legend = next((e for e in element.elements() if e.tag == "legend"), None)
             return squashed(legend.text()) if legend else ""
         if role in _FROM_CONTENT:
-            if role == "cell" and any(e.tag == "form" for e in element.elements()):
-                return ""
             text = _content(element)
             return f"{text}:" if role == "term" and self.colons else text
         return ""
 
+    def label_of(self, element: HtmlElement) -> str:
+        """Return the name that an element's ARIA attributes give it."""
+        named_by = element.attributes.get("aria-labelledby", "").split()
+        if texts := [self.document.by_id[key].text() for key in named_by]:
+            return squashed(" ".join(texts))
+        return squashed(element.attributes.get("aria-label", ""))
+
     def labelled(self, element: HtmlElement) -> str:
-        if label := squashed(element.attributes.get("aria-label", "")):
+        if label := self.label_of(element):
             return label
         named_by = self.document.labels.get(element.attributes.get("id", ""))
         return squashed(named_by.text()) if named_by else ""
@@ -178,6 +206,7 @@ class _Walk:
         if kind in ("checkbox", "radio"):
             checked = "true" if element.checked else "false"
             properties = [f"checked={checked!r}", *_disabled(element)]
+            role = element.attributes.get("role", role)
             self.add(element, within, role, self.labelled(element), properties, state=checked)
         elif kind == "date":
             self.date(element, within)
@@ -230,6 +259,9 @@ class _Walk:
 
     def choice(self, element: HtmlElement, within: Within) -> None:
         chosen = element.chosen
+        if "size" in element.attributes:
+            self.listbox(element, within, chosen)
+            return
         value = chosen.label if chosen is not None else ""
         is_open = element is self.document.opened
         popup = (f"expanded={is_open}", "hasPopup='menu'")
@@ -243,10 +275,22 @@ class _Walk:
             state=value,
         )
         inside = self.writer.add(inside, "MenuListPopup", "")
+        self.options(element, inside, chosen)
+
+    def listbox(self, element: HtmlElement, within: Within, chosen: HtmlElement | None) -> None:
+        """Write a list that shows several of its options."""
+        properties = [*_disabled(element), "multiselectable=False", "orientation='vertical'"]
+        properties += _required(element)
+        inside = self.add(element, within, "listbox", self.labelled(element), properties)
+        self.options(element, inside, chosen, ", visible")
+
+    def options(
+        self, element: HtmlElement, inside: Within, chosen: HtmlElement | None, more: str = ""
+    ) -> None:
         for option in element.options:
             selected = option is chosen
             self.writer.add(
-                inside, "option", option.label, f", selected={selected}",
+                inside, "option", option.label, f"{more}, selected={selected}",
                 bid=option.bid, state=str(selected).lower(),
             )  # fmt: skip
 
@@ -265,12 +309,15 @@ def _content(element: HtmlElement) -> str:
 
 
 def _parts(element: HtmlElement) -> Iterator[str]:
+    closed = element.tag == "details" and "open" not in element.attributes
     for child in element.children:
+        if closed and child is not element.summary:
+            continue
         if isinstance(child, str):
             yield child
         elif child.tag == "img":
             yield child.attributes.get("alt", "")
-        else:
+        elif child.tag != "form":
             yield child.attributes.get("aria-label") or " ".join(_parts(child))
 
 
