@@ -11,6 +11,7 @@ from aiohttp import web
 from trajudge.environments.hosting.runs import HostedRun, RunHost, same_token
 from trajudge.environments.kit.html import NONCE, render
 from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.style import stylesheet
 from trajudge.environments.kit.theme import theme
 from trajudge.environments.kit.words import WORDS
 from trajudge.environments.model.page import (
@@ -25,12 +26,13 @@ from trajudge.environments.model.page import (
 )
 from trajudge.environments.model.spec import Rejected
 from trajudge.environments.serving.answer_page import ANSWER, answer_page, submitted
-from trajudge.environments.serving.pages import HEADERS, NAVIGATION
+from trajudge.environments.serving.pages import ASSETS, HEADERS, NAVIGATION
 from trajudge.environments.verify import VerificationResult
 from trajudge.util.tables import Table
 
 PERSON = "person"
 _YES_NO = {True: "yes", False: "no", None: "open to argument"}
+_LOOK = theme(0, 0)
 _TITLE = "trajudge env play"
 
 
@@ -46,8 +48,17 @@ class PersonPage:
     def application(self) -> web.Application:
         """Return the page as an application."""
         application = web.Application()
-        application.add_routes([web.get("/", self._show), web.post(f"/do/{ANSWER}", self._done)])
+        application.add_routes(
+            [
+                web.get("/", self._show),
+                web.get(f"/{ASSETS}{{name}}", self._style),
+                web.post(f"/do/{ANSWER}", self._done),
+            ]
+        )
         return application
+
+    async def _style(self, _: web.Request) -> web.Response:
+        return web.Response(text=stylesheet(_LOOK).text, content_type="text/css", headers=HEADERS)
 
     async def _show(self, request: web.Request) -> web.Response:
         if request.host not in self._hosts:  # a name that somebody else points here
@@ -106,7 +117,7 @@ class PersonPage:
         return PageLayout(
             title=_TITLE,
             navigation=(),
-            theme=theme(0, 0),
+            theme=_LOOK,
             words={key: texts[0] for key, texts in WORDS.items()},
             nonce=lambda _: self._nonce,
             chart=lambda _: "",

@@ -325,18 +325,17 @@ class RunHost:
         began, before = datetime.now(UTC), hosted.run.state.version
         response = answer_request(hosted.run, read)
         hosted.bytes += len(response.body)
-        hosted.exchanges.append(
-            ServedExchange(
-                request=read,
-                url=f"{hosted.run.origin}{request.path_qs}",
-                response=response,
-                before=before,
-                after=hosted.run.state.version,
-                started=began.isoformat(),
-                milliseconds=(datetime.now(UTC) - began).total_seconds() * 1000,
-            )
+        exchange = ServedExchange(
+            request=read,
+            url=f"{hosted.run.origin}{request.path_qs}",
+            response=response,
+            before=before,
+            after=hosted.run.state.version,
+            started=began.isoformat(),
+            milliseconds=(datetime.now(UTC) - began).total_seconds() * 1000,
         )
-        if isinstance(response.body, str) and not response.location:
+        hosted.exchanges.append(exchange)
+        if exchange.is_page and not response.location:
             hosted.pages += 1
         if hosted.run.declared is not None:
             hosted.end("finished")
