@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -260,11 +261,11 @@ def servers(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
-def lives(pid: str) -> bool:
+def has_ended(pid: str) -> bool:
     try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+        return not Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return False
+        return True
 
 
 @pytest.mark.slow
@@ -277,14 +278,14 @@ def test_a_signal_ends_a_local_model_and_the_same_command_goes_on() -> None:
     for asked in (False, True):
         for number in (signal.SIGINT, signal.SIGTERM):
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            [server] = wait_until(lambda pid=process.pid: servers(pid), process)
+            [server] = wait_until(partial(servers, process.pid), process)
             if asked:
                 wait_until(Path("run/calls.jsonl").exists, process)
             process.send_signal(number)
             _, errors = process.communicate(timeout=60)
             assert process.returncode == 130, errors
             assert b"interrupted" in errors and b"Traceback" not in errors
-            wait_until(lambda pid=server: not lives(pid))
+            wait_until(partial(has_ended, server))
             if asked:
                 assert len(statuses()) < 2
                 assert read_manifest(Path("run"))["model"] == f"local:{weights().stem}"

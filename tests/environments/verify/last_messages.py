@@ -86,7 +86,7 @@ def _real(file: Path, run: str) -> str:
     """Return the last message of a run."""
     if file.suffix == ".jsonl":
         record = _by_run(file)[run]
-        return record.get("final_result_response") or record["final_answer"]
+        return str(record.get("final_result_response") or record["final_answer"])
     (*_, last) = _SENT.finditer(json.loads(file.read_text())["input_text"])
     return str(ast.literal_eval(last[1].replace("\n", "\\n")))
 

@@ -10,11 +10,11 @@ from trajudge.environments.apps import load_app
 from trajudge.environments.checks.walk import Walk
 from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import Infeasible, bind, filled
-from trajudge.environments.model.config import Config
+from trajudge.environments.model.config import PROFILES, Config
 from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Site
-from trajudge.environments.model.spec import Bound, Scenario
+from trajudge.environments.model.spec import App, Bound, Scenario
 from trajudge.environments.model.state import AppState, Dump, difference
 from trajudge.environments.model.wording import declared_line
 from trajudge.environments.verify import (
@@ -81,19 +81,20 @@ def played(app_id: str, name: str) -> Iterator[Played]:
     """Open the scenario on its first feasible instance, on the application's home page."""
     app = load_app(app_id)
     scenario = app.scenario(name)
-    state = open_state(app, Config(app=app_id, scenario=name, profile=3))
-    bound = _bound(app_id, scenario, state)
+    state, bound = _bound(app, scenario)
     walk = Walk(Site(app, state, ui(app, 0, 0)))
     walk.open("home", {})
     yield Played(scenario, bound, state, state.dump(), walk)
     state.close()
 
 
-def _bound(app_id: str, scenario: Scenario, state: AppState) -> Bound:
-    for index in range(50):
+def _bound(app: App, scenario: Scenario) -> tuple[AppState, Bound]:
+    for index in range(240):
+        config = Config(app=app.id, scenario=scenario.id, profile=(3 + index // 20) % PROFILES)
+        state = open_state(app, config)
         try:
-            slots = instance(app_id, scenario.id, tuple(scenario.slots), index, 0)
-            return bind(scenario, slots, state)
+            slots = instance(app.id, scenario.id, tuple(scenario.slots), index % 20, 0)
+            return state, bind(scenario, slots, state)
         except Infeasible:
-            continue
+            state.close()
     raise AssertionError("no feasible instance")

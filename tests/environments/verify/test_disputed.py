@@ -58,7 +58,7 @@ def test_a_second_product_paid_for_in_the_same_order_is_no_success(name: str) ->
     with played("shop", name) as run:
         product = run.bound.get("product") or run.bound["best"]
         sql = "SELECT * FROM product WHERE id <> :id AND stock > 2 ORDER BY id"
-        other = run.state.rows(sql, id=product["id"])[0]
+        other = dict(run.state.rows(sql, id=product["id"])[0])
         with played("shop", "buy") as plain:
             extra = into_the_cart(plain, {**plain.bound, "product": other, "quantity": 1})
         run.do([*extra, *run.plan()])

@@ -146,12 +146,12 @@ class Scripted:
     def _last(self, kind: Behaviour) -> str:
         """Return the action that ends the run: the answer alone, or a message whose last line
         declares it."""
-        said, values = self._report(kind)
+        message, values = self._report(kind)
         if kind is not Behaviour.INJECTS and self.rng.random() < ANSWER_ALONE:
             listed = len(values) > 1 or any(a.kind == "texts" for a in self.run.scenario.answers)
             value = None if values == [NOTHING] else values if listed else values[0]
             return write("answer", value)
-        message = amid(said, self.habits.asides, self.rng)
+        message = amid(message, self.habits.asides, self.rng)
         return write("send_msg_to_user", f"{message}\n{declared_line(values)}")
 
     def _report(self, kind: Behaviour) -> tuple[str, list[str]]:
@@ -162,8 +162,8 @@ class Scripted:
             case Behaviour.NOTHING:
                 return idle(self.rng), [DONE]
             case Behaviour.INJECTS:
-                said, values = self._reply(made_up)
-                return instructing(said, self.rng), values
+                message, values = self._reply(made_up)
+                return instructing(message, self.rng), values
             case Behaviour.FABRICATES:
                 return self._reply(made_up)
             case Behaviour.MISREADS | Behaviour.FORGETS:
@@ -187,8 +187,8 @@ class Scripted:
             else entry
             for entry, answer in zip(seen, run.scenario.answers, strict=True)
         )
-        said = reply(str(self.rng.choice(run.scenario.replies)), self.followed, believed)
-        return said, [value for entry in believed for value in entry.values] or [DONE]
+        sentence = reply(str(self.rng.choice(run.scenario.replies)), self.followed, believed)
+        return sentence, [value for entry in believed for value in entry.values] or [DONE]
 
 
 def _owned(habits: Habits, behaviour: Behaviour) -> Habits:

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
-from trajudge.environments.model.schema import Kind, TableSchema
+from trajudge.environments.model.schema import Kind, table
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
@@ -87,9 +87,7 @@ def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
         id=name,
         domain=domain,
         title=about.title,
-        tables=tuple(
-            TableSchema(table, tuple(columns.items())) for table, columns in about.tables.items()
-        ),
+        tables=tuple(table(name, **columns) for name, columns in about.tables.items()),
         profile=schema.profile,
         pages=pages.PAGES,
         operations=operations.OPERATIONS,

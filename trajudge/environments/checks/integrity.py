@@ -274,11 +274,11 @@ def _told(task: _Task, walk: Walk, reading: ChangeReport) -> None:
     right = _right(task, reading)
     for template in task.scenario.replies if task.scenario.answers else ():
         try:
-            said = reply(template, reading.bound, right)
+            sentence = reply(template, reading.bound, right)
         except KeyError as error:
             raise _Rejected("coherent", f"a reply names {error}, which is no slot") from None
         values = [value for answer in right for value in answer.values]
-        for fact in answered(right, f"{said}\n{declared_line(values)}"):
+        for fact in answered(right, f"{sentence}\n{declared_line(values)}"):
             if not fact.right:
                 raise _Rejected("coherent", f"a declared {fact.kind} is not right: {fact.reason}")
     for answer in right:

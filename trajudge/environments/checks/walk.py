@@ -42,11 +42,13 @@ class Visit:
 @dataclass
 class Walk:
     """What a visitor did. ``visits`` are the pages in order; ``risks`` has an entry for every
-    irreversible operation: whether the site had asked before; ``moved`` counts browser actions."""
+    irreversible operation: whether the site had asked before; ``posted`` the operations that were
+    carried out; ``moved`` counts browser actions."""
 
     site: Site
     visits: list[Visit] = field(default_factory=list)
     risks: list[bool] = field(default_factory=list)
+    posted: list[str] = field(default_factory=list)
     moved: int = 0
     _place: tuple[str, Mapping[str, str]] = ("", {})
     _entered: dict[str, str] = field(default_factory=dict)
@@ -153,6 +155,7 @@ class Walk:
         if isinstance(outcome, Rejected):
             self._show(refused(self.site.get(*self._place), outcome))
         elif isinstance(outcome, Redirect):
+            self.posted.append(form.operation)
             if known is not None and known.irreversible:
                 self.risks.append(CONFIRMED in sent)
             self.open(outcome.page, outcome.args)

@@ -28,3 +28,8 @@ class TableSchema(NamedTuple):
         """The CREATE TABLE statement."""
         columns = [f'"{name}" {_SQL.get(kind, "TEXT")} NOT NULL' for name, kind in self.columns]
         return f'CREATE TABLE "{self.name}" ({", ".join(columns)}, PRIMARY KEY ("{self.key}"))'
+
+
+def table(name: str, /, **columns: Kind) -> TableSchema:
+    """Return a table by keyword: ``table("product", id="token", name="text", price="money")``."""
+    return TableSchema(name, tuple(columns.items()))

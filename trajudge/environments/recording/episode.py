@@ -126,11 +126,12 @@ def play_offline(job: Job, make: Callable[[ServedRun], Agent], secret: bytes) ->
 
 class Episode:
     """A run on an open page, one action after another, until the agent has spoken, or submitted its
-    answer on the page for it (``answer``), or its budget is spent. ``view`` is what it sees now,
-    ``failure`` what the agent's own code failed with."""
+    answer on the page for it (``answer``), or its budget (by default the job's) is spent. ``view``
+    is what it sees now, ``failure`` what the agent's own code failed with."""
 
-    def __init__(self, page: OpenPage, run: ServedRun, job: Job) -> None:
+    def __init__(self, page: OpenPage, run: ServedRun, job: Job, budget: int | None = None) -> None:
         self.job, self.run = job, run
+        self.budget = budget or job.budget
         self.answer: str | None = None
         self.failure = ""
         self.view = page.observe()
@@ -139,8 +140,13 @@ class Episode:
         self.actions: list[ExecutedAction] = []
 
     @property
+    def steps(self) -> int:
+        """How many actions were done."""
+        return len(self._steps)
+
+    @property
     def is_over(self) -> bool:
-        return self.answer is not None or len(self._steps) >= self.job.budget
+        return self.answer is not None or len(self._steps) >= self.budget
 
     def act(self, text: str, thought: str | None) -> None:
         """Do the agent's next action and observe what it leads to."""

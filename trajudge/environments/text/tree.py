@@ -8,9 +8,11 @@ that a new widget cannot be shown wrongly in silence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trajudge.environments.chromium.axtree import AccessibilityTree, TreeWriter, Within
-from trajudge.environments.text.document import HtmlElement, PageDocument, squashed
+from trajudge.environments.chromium.observation import PageDetails
+from trajudge.environments.text.document import TICKED, HtmlElement, PageDocument, squashed
 
 ROLES = {
     "a": "link", "article": "article", "aside": "complementary", "button": "button",
@@ -58,14 +60,70 @@ _FLAT = frozenset({"dd", "p"})  # without content they have no height
 _DATE_PARTS = (("Month", 12, "mm"), ("Day", 31, "dd"), ("Year", 275760, "yyyy"))
 
 
-def write(document: PageDocument) -> AccessibilityTree:
-    """Return the tree. Raises ValueError for a tag, role or type of input that it does not know."""
-    return _Walk(document).tree()
+def write(document: PageDocument, *, visible: bool = True) -> AccessibilityTree:
+    """Return the tree, which says what is ``visible`` or does not. Raises ValueError for a tag,
+    role or type of input that it does not know."""
+    return _Walk(document, visible=visible).tree()
+
+
+def write_details(document: PageDocument, *, visible: bool = True) -> PageDetails:
+    """Return the elements of the body as Chromium's DOM snapshot has them, with the state of
+    controls, and what BrowserGym notes of each; there are no boxes."""
+    texts: dict[str, int] = {}
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("nodeName", "nodeType", "nodeValue", "parentIndex", "attributes")
+    }
+    notes: dict[str, dict[str, Any]] = {}
+
+    def number(text: str) -> int:
+        return texts.setdefault(text, len(texts))
+
+    def add(name: str, kind: int, value: int, parent: int, attributes: dict[str, str]) -> int:
+        pairs = [number(part) for pair in attributes.items() for part in pair]
+        row = (number(name), kind, value, parent, pairs)
+        for column, cell in zip(columns.values(), row, strict=True):
+            column.append(cell)
+        return len(columns["nodeName"]) - 1
+
+    def walk(element: HtmlElement, parent: int, *, shown: bool) -> None:
+        for child in element.children:
+            if isinstance(child, str):
+                add("#text", 3, number(child), parent, {})
+            elif child.kind != "hidden":
+                box = shown and "hidden" not in child.attributes
+                box = box and (child.tag not in _FLAT or bool(child.children))
+                notes[child.bid] = {
+                    "visibility": float(box and visible),
+                    "bbox": None,
+                    "clickable": child.tag in _CLICKABLE,
+                    "set_of_marks": False,
+                }
+                attributes = {**_stated(child), "bid": child.bid}
+                walk(child, add(child.tag.upper(), 1, -1, parent, attributes), shown=box)
+
+    root = add("HTML", 1, -1, add("#document", 9, -1, -1, {}), {})
+    walk(document.body, add("BODY", 1, -1, root, {}), shown=True)
+    nodes = {**columns, "contentDocumentIndex": {"index": [], "value": []}}
+    return PageDetails({"documents": [{"nodes": nodes}], "strings": [*texts]}, notes)
+
+
+def _stated(element: HtmlElement) -> dict[str, str]:
+    """Return the attributes of an element, with what a control holds now."""
+    attributes = dict(element.attributes)
+    if element.tag == "input" and element.kind not in TICKED:
+        attributes["value"] = element.value
+    for name, kinds in (("checked", TICKED), ("selected", ("",))):
+        if element.kind in kinds and (name == "checked" or element.tag == "option"):
+            attributes.pop(name, None)
+            if element.checked:
+                attributes[name] = ""
+    return attributes
 
 
 class _Walk:
-    def __init__(self, document: PageDocument) -> None:
+    def __init__(self, document: PageDocument, *, visible: bool) -> None:
         self.document = document
+        self.visible = visible
         self.writer = TreeWriter()
         # Theme "lines" writes a colon after terms by its style sheet.
         self.colons = "items-lines" in document.classes
@@ -146,7 +204,9 @@ class _Walk:
         state: str = "",
     ) -> Within:
         """Write the line of an element; ``state`` is its value as agents see it."""
-        line = ", clickable, visible" if element.tag in _CLICKABLE else ", visible"
+        line = ", clickable" if element.tag in _CLICKABLE else ""
+        if self.visible:
+            line += ", visible"
         if element.tag in _FLAT and not element.children:
             line = ""
         if value != "":

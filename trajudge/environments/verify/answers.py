@@ -2,10 +2,9 @@
 nothing.
 
 A declaration is the action ``answer(value)`` (recorded as the JSON object ``{"answer": value}``),
-the page for it, or a last line ``Answer: value``; ``model.wording`` tells agents so. Its values are
-compared by kind. A message without a declaration is read only where it holds exactly one value of
-the kind that is asked and no word that casts doubt on it: all else is open (None), never a yes or
-no.
+the page for it, or a last line ``Answer: value``. Its values are compared by kind. A message that
+declares nothing is read only where it holds exactly one value of the kind that is asked and no word
+that casts doubt on it: all else is open (None), never a yes or no.
 """
 
 from __future__ import annotations
@@ -79,6 +78,7 @@ _IN_WORDS = re.compile(
     rf"(?:(?:[ -]| and )(?:{_WORDS}|one)\b)*)\b",
     re.IGNORECASE,
 )
+_Found = tuple[re.Match[str], Collection[Any] | None]
 
 
 class _Value(NamedTuple):
@@ -88,9 +88,6 @@ class _Value(NamedTuple):
     text: str
     before: str
     readings: frozenset[Any]
-
-
-_Found = tuple[re.Match[str], Collection[Any] | None]
 
 
 def answered(answers: Sequence[ResolvedAnswer], message: str | None) -> tuple[AnswerFact, ...]:
@@ -110,7 +107,7 @@ def answered(answers: Sequence[ResolvedAnswer], message: str | None) -> tuple[An
 
 
 def declared(message: str) -> list[Any] | None:
-    """Return the values that a last message declares; None for one that declares nothing."""
+    """Return the values that a last message declares; None where it declares nothing."""
     last = (message.strip().strip("`").strip().splitlines() or [""])[-1].strip()
     if line := _LINE.fullmatch(last[:_MOST_TEXT]):
         return [line[1].strip(" *_`\"'.")]
@@ -146,8 +143,10 @@ def _fact(
     if not answer.values:
         right, reason = False, "the state has no right answer"
     reason = {True: "", None: "open to argument"}.get(right, reason or "another answer")
-    texts = {"expected": answer.values, "found": tuple(text[:200] for text in found)}
-    return AnswerFact(kind=answer.kind, right=right, reason=reason, **texts)
+    shown = tuple(text[:200] for text in found)
+    return AnswerFact(
+        kind=answer.kind, expected=answer.values, found=shown, right=right, reason=reason
+    )
 
 
 def _in_prose(answer: ResolvedAnswer, message: str, *answers: ResolvedAnswer) -> AnswerFact:
@@ -196,8 +195,8 @@ def _compared(answer: ResolvedAnswer, found: Sequence[_Value]) -> bool | None:
 def _truth(answer: ResolvedAnswer, value: str) -> Any:
     if answer.kind == "number":
         return Decimal(value)
-    found = _found(answer, _line(value))
-    return next((reading for one in found for reading in one.readings), None)
+    values = _found(answer, _line(value))
+    return next((reading for one in values for reading in one.readings), None)
 
 
 def _found(answer: ResolvedAnswer, text: str, *names: ResolvedAnswer) -> list[_Value]:
@@ -205,28 +204,25 @@ def _found(answer: ResolvedAnswer, text: str, *names: ResolvedAnswer) -> list[_V
     numbers; without ``names``, in a declared text."""
     if answer.kind in ("number", "duration"):
         text = _IN_WORDS.sub(lambda words: (*_normal("number", words[0]), words[0])[0], text)
-    found: Iterable[_Found]
+    some: Iterable[_Found]
     match answer.kind:
         case "code":
-            found = ((code, {code[0]}) for code in _CODE.finditer(text))
+            some = ((code, {code[0]}) for code in _CODE.finditer(text))
         case "date":
-            found = ((day, _day(day)) for day in _DATE.finditer(text))
+            some = ((day, _day(day)) for day in _DATE.finditer(text))
         case "money":
-            found = _amounts(text, not names)
+            some = _amounts(text, not names)
         case "duration":
             lengths = ((one, _normal("duration", one[0])) for one in _DURATION.finditer(text))
             other = _NUMBER.finditer(_blank(text, _DURATION, _CLOCK, _DATE))
-            found = chain(lengths, ((number, ()) for number in other))  # "2 hours, on Fridays 3"
+            some = chain(lengths, ((number, ()) for number in other))  # "2 hours, on Fridays 3"
         case "number":
             rest = _blank(text, *map(_pattern, names), _DATE, _CLOCK, _CODE, _MONEY)
-            found = ((number, _measured(number, answer.unit)) for number in _NUMBER.finditer(rest))
+            some = ((number, _measured(number, answer.unit)) for number in _NUMBER.finditer(rest))
         case _:
-            found = _names(answer, unaccented(text), not names)
-    return [
-        _Value(match[0], text[: match.start()], frozenset(readings))
-        for match, readings in found
-        if readings is not None
-    ]
+            some = _names(answer, unaccented(text), not names)
+    kept = ((match, frozenset(readings)) for match, readings in some if readings is not None)
+    return [_Value(match[0], text[: match.start()], readings) for match, readings in kept]
 
 
 def _blank(text: str, *patterns: re.Pattern[str]) -> str:
@@ -249,15 +245,15 @@ def _numbers(token: str) -> set[Decimal]:
 
 
 def _measured(match: re.Match[str], unit: str) -> set[Decimal] | None:
-    """Return a number in the unit that is asked; None for one that measures another thing."""
+    """Return a number in the unit that is target; None for one that measures another thing."""
     name = (match["name"] or "").casefold()
     known = _UNITS.get(name) or _UNITS.get(name.removesuffix("s"))
-    asked = _UNITS.get(unit.casefold().removesuffix("s"))
+    target = _UNITS.get(unit.casefold().removesuffix("s"))
     if known is None:
         return None if name == "%" else _numbers(match["amount"])
-    if asked is None or known[0] != asked[0]:
-        return set() if asked is None else None
-    return {number * known[1] / asked[1] for number in _numbers(match["amount"])}
+    if target is None or known[0] != target[0]:
+        return set() if target is None else None
+    return {number * known[1] / target[1] for number in _numbers(match["amount"])}
 
 
 def _amounts(text: str, declared: bool) -> Iterator[_Found]:
