@@ -162,8 +162,8 @@ def test_the_answer_of_a_chart_is_in_no_page(server: Server) -> None:
         else next(iter(run.bound.values()))["id"]
     )
     _, page = ask(server, run.id, f"/product?id={key}")
-    (answer,) = expected(run.evidence())
-    assert answer not in page
+    month, _ = expected(run.evidence())
+    assert month not in page
     assert "<img" in page
     server.close(run)
 
@@ -190,7 +190,5 @@ def test_a_script_that_posts_is_refused_and_noted(recorder: Recorder) -> None:
         elsewhere = script.replace("/do/wish", "http://other.localhost/do/wish")
         assert session.evaluate(elsewhere) == "refused"  # by the page's policy
     assert run.state.dump() == run.before
-    assert [event.detail for event in run.events if event.kind == "tamper"] == [
-        "Sec-Fetch-Mode is not that of a form in a page"
-    ]
+    assert tampering(run) == ["Sec-Fetch-Mode is not that of a form in a page"]
     recorder.server.close(run)
