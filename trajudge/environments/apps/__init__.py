@@ -31,6 +31,7 @@ APPS: dict[str, Domain] = {
     "toolbox": "tool-use",
     "console": "platform-management",
     "press": "content-creation",
+    "office": "enterprise-process",
 }
 DOOR = PluginPoint(group="trajudge.applications", option="--app")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # it becomes a part of files' names

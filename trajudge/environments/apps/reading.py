@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
-from trajudge.environments.model.schema import Kind, table
+from trajudge.environments.model.schema import Kind, TableSchema, table
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
@@ -81,19 +81,30 @@ def rows_of(package: str) -> SimpleNamespace:
     return SimpleNamespace(**_app_file(package).rows)
 
 
+def tables_of(package: str) -> tuple[TableSchema, ...]:
+    """Return the tables that an application's ``app.toml`` defines."""
+    return tuple(table(name, **columns) for name, columns in _app_file(package).tables.items())
+
+
+def words_of(package: str) -> dict[str, tuple[str, ...]]:
+    """Return the wordings that an application's ``app.toml`` gives."""
+    return _app_file(package).words
+
+
 def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
     schema, pages, operations = (import_module(f"{package}.{part}") for part in _PARTS)
     return App(
         id=name,
         domain=domain,
         title=about.title,
-        tables=tuple(table(name, **columns) for name, columns in about.tables.items()),
+        tables=(*tables_of(package), *getattr(schema, "TABLES", ())),
         profile=schema.profile,
         pages=pages.PAGES,
         operations=operations.OPERATIONS,
         navigation=pages.NAVIGATION,
         scenarios=read_scenarios(package),
-        words=about.words,
+        words={**getattr(schema, "WORDS", {}), **about.words},
+        areas=getattr(pages, "AREAS", {}),
         starts=about.starts,
         sorts=about.sorts,
     )

@@ -187,6 +187,8 @@ def _unique(task: _Task) -> None:
 
 
 def _distinct(task: _Task) -> None:
+    if any(answer.kind == "none" for answer in task.asked):  # nothing makes it possible
+        return
     for slot in task.scenario.mistakable:
         if near_miss(task.scenario, task.bound, slot, task.state) is None:
             raise _Rejected("distinct", f"no decoy of slot {slot} makes a difference")

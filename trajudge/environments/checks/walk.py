@@ -73,7 +73,10 @@ class Walk:
                     return
                 self._follow(*onward)
         elif move.do == "press":
-            self._submit(*self._seek(self._form, move))
+            placed, form = self._seek(self._form, move)
+            self._open(placed)
+            self._used(placed.among)
+            self._submit(form)
         else:
             placed, entry = self._seek(self._field, move)
             self._open(placed)
@@ -115,7 +118,7 @@ class Walk:
 
     def _controls(self) -> Iterator[PlacedControl]:
         """Yield what can be used, what is in view before what is folded away."""
-        every = [*navigation(self.site), *controls(self.page)]
+        every = [*navigation(self.site, self._place[0]), *controls(self.page)]
         every.sort(key=lambda one: not all(map(self._is_open, one.folds)))
         return iter(every)
 
@@ -139,9 +142,7 @@ class Walk:
                         return one, entry
         return None
 
-    def _submit(self, placed: PlacedControl, form: Form) -> None:
-        self._open(placed)
-        self._used(placed.among)
+    def _submit(self, form: Form) -> None:
         sent = dict(form.hidden)
         for entry in form.fields:
             value = self._entered.get(entry.name, entry.value)
@@ -163,11 +164,11 @@ class Walk:
             self._show(outcome)
 
 
-def navigation(site: Site) -> Iterator[PlacedControl]:
+def navigation(site: Site, page: str = "") -> Iterator[PlacedControl]:
     """Yield the links that are on every page, behind a menu where the interface folds them."""
     menu = Word("menu")
     folds = (Fold(menu, menu),) if site.ui.folded else ()
-    return (PlacedControl(link, 1, folds) for link in site.navigation())
+    return (PlacedControl(link, 1, folds) for link in site.navigation(page))
 
 
 def _value(entry: Field, move: PlanStep) -> str:

@@ -150,7 +150,7 @@ class PageView:
             return Markup("")
         if form.page:
             return Markup(' method="get" action="{}"').format(address(form.page, {}))
-        return Markup(' method="post" action="/do/{}"').format(quote(form.operation, safe=""))
+        return Markup(' method="post" action="/do/{}"').format(quote(form.operation))
 
     def hidden(self, form: Form) -> Mapping[str, str]:
         """Return what a form sends along."""

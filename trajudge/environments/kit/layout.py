@@ -19,7 +19,7 @@ def address(page: str, args: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def _address(page: str, args: tuple[tuple[str, str], ...]) -> str:
     query = urlencode(args, errors="replace")
-    return f"/{quote(page, safe='', errors='replace')}" + (f"?{query}" if query else "")
+    return f"/{quote(page, safe='/', errors='replace')}" + (f"?{query}" if query else "")
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ class Site:
     ) -> None:
         self.app, self.state, self.ui, self.code = app, state, ui, code
 
-    def navigation(self) -> tuple[Link, ...]:
-        """Return the links on every page."""
-        return self.app.navigation
+    def navigation(self, page: str = "") -> tuple[Link, ...]:
+        """Return the links on every page, or on every one of the area that ``page`` is in."""
+        return self.app.areas.get(page.partition("/")[0], self.app.navigation)
 
     def knows(self, page: str) -> bool:
         return page in self.app.pages

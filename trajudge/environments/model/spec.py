@@ -254,7 +254,8 @@ class App:
     ``navigation`` is on every page, its labels are Words; ``starts`` are pages without arguments
     where a run may begin; ``sorts`` how many sort orders its lists know; ``words`` the wordings of
     its Words, three or more each, all true in the same place; ``profile`` makes the rows of a data
-    profile from a generator and the profile's index (which may scale its size).
+    profile from a generator and the profile's index (which may scale its size). ``areas`` gives
+    the navigation of pages below a name (``shop/orders``) where it is another one.
     """
 
     id: str
@@ -269,6 +270,7 @@ class App:
     words: Mapping[str, tuple[str, ...]]
     starts: tuple[str, ...] = ("home",)
     sorts: int = 1
+    areas: Mapping[str, tuple[Link, ...]] = field(default_factory=dict)
 
     def scenario(self, name: str) -> Scenario:
         """Return the scenario with this id. Raises KeyError."""

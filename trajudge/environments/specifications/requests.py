@@ -22,7 +22,7 @@ SITE = "homepage"
 this is the one to which it gives no meaning of its own."""
 
 DONE = 303  # what the server answers to a form that it has carried out
-_CHANGES = f"^{placeholder(SITE)}/do/[^/]+$"  # every operation; a banner is dismissed elsewhere
+_CHANGES = f"^{placeholder(SITE)}/do/.+$"  # every operation; a banner is dismissed elsewhere
 _TYPES: dict[Input, Schema] = {
     "number": {"type": "number"},
     "date": {"type": "string", "format": "date"},
