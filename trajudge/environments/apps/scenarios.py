@@ -210,7 +210,10 @@ def _slot(value: _Slot, content: _File) -> Slot:
     if isinstance(value, _Derived):
         return Derive(value.derive)
     if isinstance(value, _Free):
-        return replace(_slot(value.no_decoy, content), decoy=False)  # type: ignore[call-arg]
+        slot = _slot(value.no_decoy, content)
+        if isinstance(slot, Derive):
+            raise ValueError("a derived slot has no decoy anyway: write it without no_decoy")
+        return replace(slot, decoy=False)
     if not isinstance(value, str):
         low, *_ = value
         return Number(*value) if isinstance(low, int) else ChoiceSlot(tuple(map(str, value)))
