@@ -10,7 +10,6 @@ from typing import NamedTuple
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.profiles import replayable_state
 from trajudge.environments.checks.walk import Walk
-from trajudge.environments.kit.reading import PlacedControl
 from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import bind, parameters
 from trajudge.environments.model.config import Config
@@ -85,10 +84,10 @@ class _ListeningWalk(Walk):
     _filled: Form | None = None
     _chosen: frozenset[str] = frozenset()
 
-    def _submit(self, placed: PlacedControl, form: Form) -> None:
+    def _submit(self, form: Form) -> None:
         if CONFIRMED not in form.hidden:  # a question only repeats the form that it asks about
             self._filled, self._chosen = form, frozenset({*form.hidden, *self._entered})
-        super()._submit(placed, form)
+        super()._submit(form)
         site = self.site
         if not form.operation or not isinstance(site, _ListeningSite) or self._filled is None:
             return
