@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from trajudge.environments.kit.words import WORDS as KIT
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.page import Page, Word
 
 KEYS = ("alpha", "beta", "gamma")
 WORDS = {
+    **{key: wordings[0] for key, wordings in KIT.items()},
     **{key: f"The {key} <&>" for key in KEYS},
     "choose": "Please choose",
     "actions": "Actions",
@@ -59,10 +61,12 @@ def forms(draw: st.DrawFn) -> parts.Form:
 @st.composite
 def items(draw: st.DrawFn) -> parts.ItemList:
     width = draw(st.integers(0, 3))
-    cells = st.lists(TEXT, min_size=width, max_size=width).map(tuple)
+    cells = st.lists(TEXT | LINK, min_size=width, max_size=width).map(tuple)
     row = st.builds(parts.ListRow, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
     columns = tuple(draw(LABEL) for _ in range(width + 1))
-    return parts.ItemList(columns, tuple(draw(st.lists(row, max_size=3))))
+    rows = tuple(draw(st.lists(row, max_size=3)))
+    sorts = tuple(draw(LINK) for _ in columns) if rows and draw(st.booleans()) else ()
+    return parts.ItemList(columns, rows, sorts=sorts)
 
 
 CHART = st.builds(
@@ -81,6 +85,7 @@ LEAF = (
     | CHART
     | forms()
     | LINK
+    | st.builds(parts.LinkList, LABEL, st.lists(LINK, max_size=3).map(tuple))
 )
 BLOCKS = st.recursive(
     LEAF, lambda inner: st.builds(parts.Section, LABEL, st.lists(inner, max_size=3).map(tuple))

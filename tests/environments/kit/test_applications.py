@@ -48,6 +48,8 @@ def shell(site: Site, look: Theme) -> PageLayout:
         words=wordings(site.app, look),
         nonce=lambda form: "once",
         chart=lambda chart: "/chart/x.png",
+        identity=site.app.identity,
+        information=site.information(),
     )
 
 

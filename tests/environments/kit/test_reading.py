@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from trajudge.environments.kit.listing import PART, listing
+from trajudge.environments.kit.listing import ORDER, PART, listing
 from trajudge.environments.kit.reading import beside, blocks, charts, forms, links, options, texts
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.config import Ui
@@ -72,7 +74,9 @@ ROWS = [parts.ListRow(f"Mug {n}") for n in range(10)]
 
 
 def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> None:
-    shown, older = listing(view(None), "mugs", ("Mug",), ROWS)
+    shown, older, pages = listing(view(None), "mugs", ("Mug",), ROWS)
+    assert isinstance(pages, parts.LinkList)
+    assert [link.args[PART] for link in pages.links] == ["1", "2"]
     assert isinstance(shown, parts.ItemList)
     assert shown.rows == tuple(ROWS[:4])
     assert older == parts.Link(Word("next_page"), "mugs", {"kind": "mug", PART: "1"})
@@ -81,9 +85,34 @@ def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> No
         Word("previous_page"),
         Word("next_page"),
     ]
-    (last, _) = listing(view("2"), "mugs", ("Mug",), ROWS)
+    (last, *_) = listing(view("2"), "mugs", ("Mug",), ROWS)
     assert isinstance(last, parts.ItemList)
     assert last.rows == tuple(ROWS[8:])
+
+
+SORTED = tuple(
+    parts.ListRow(name, (price, day))
+    for name, price, day in (
+        ("oak", "$9.50", "2026-03-02"), ("Ash", "$1,200.00", "2025-12-31"), ("elm", "$12", "-"),
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("0", "Ash elm oak"), ("-0", "oak elm Ash"), ("1", "oak elm Ash"), ("-1", "Ash elm oak"),
+        ("2", "elm Ash oak"), ("3", "oak Ash elm"), ("--1", "oak Ash elm"), ("²", "oak Ash elm"),
+    ],
+)  # fmt: skip
+def test_a_list_is_sorted_by_its_columns(by: str, names: str) -> None:
+    """Numbers by their value, text as in a dictionary, what is no column not at all."""
+    columns = ("Wood", "Price", "Day")
+    context = replace(view("0"), args={ORDER: by})
+    items = listing(context, "woods", columns, SORTED)[0]
+    assert isinstance(items, parts.ItemList)
+    assert [row.link for row in items.rows] == names.split()
+    assert items.sorts[1].args == {ORDER: "-1" if by == "1" else "1"}
 
 
 @pytest.mark.parametrize("part", ["-1", "x", "", "²", "1e3", "0x1", "99999999", "1" * 5000])

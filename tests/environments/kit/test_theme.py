@@ -113,7 +113,7 @@ chart = Chart("Title", "pie", ("a", "b"), (1.0, 2.0))
 for index in range(12):
     look = theme(index, 3)
     picture = sha256(draw(chart, look)).hexdigest()
-    print(look, sorted(wordings(load_app("shop"), look).items()), style(look), picture)
+    print(look, sorted(wordings(load_app("shop"), look).items()), style(look, "till"), picture)
 """
 
 

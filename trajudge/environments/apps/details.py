@@ -12,7 +12,9 @@ from trajudge.environments.model.page import (
     Field,
     Form,
     Input,
+    Label,
     Link,
+    LinkList,
     Option,
     Page,
     Paragraph,
@@ -22,21 +24,44 @@ from trajudge.environments.model.page import (
 from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext, PageMaker
 
+OTHERS = 6  # that a page about one thing links to
 
-def detail(table: str = "", *, sql: str = "") -> Callable[[Callable[..., Page]], PageMaker]:
-    """Decorate a page about one row, which the address names by ``id``: a row of ``table``, or
-    what ``sql`` gives for ``:id``. An unknown one is a page that is missing."""
+
+def detail(
+    table: str, *, sql: str = "", also: bool = True
+) -> Callable[[Callable[..., Page]], PageMaker]:
+    """Decorate a page about one row of ``table``, which the address names by ``id``; the row is
+    what ``sql`` gives for ``:id``, where that is given. An unknown one is a page that is missing.
+    Below are links to a few others (``also``), where a column is the title of the page."""
 
     def decorate(make: Callable[[PageContext, sqlite3.Row], Page]) -> PageMaker:
         @wraps(make)
         def page(view: PageContext) -> Page:
             key = view.args.get("id", "")
             record = view.state.one(sql, id=key) if sql else view.state.get(table, key)
-            return missing() if record is None else make(view, record)
+            if record is None:
+                return missing()
+            made = make(view, record)
+            others = _others(view, table, record, made.title, make.__name__) if also else ()
+            return made._replace(blocks=(*made.blocks, *others))
 
         return page
 
     return decorate
+
+
+def _others(
+    view: PageContext, table: str, record: sqlite3.Row, title: Label, page: str
+) -> tuple[LinkList, ...]:
+    """Return links to a few other rows of the table, by the column that is the page's title."""
+    row = view.state.row(table, record["id"])
+    column = next((name for name in row.keys() if row[name] == title), None)  # noqa: SIM118
+    if column is None:
+        return ()
+    sql = f"SELECT id, {column} FROM {table} WHERE id <> :id ORDER BY id < :id, id LIMIT {OTHERS}"  # noqa: S608
+    rows = view.state.rows(sql, id=record["id"])
+    links = tuple(Link(row[column], page, {"id": row["id"]}) for row in rows)
+    return (LinkList(Word("see_also"), links),) if links else ()
 
 
 def named_pages(*makers: PageMaker) -> dict[str, PageMaker]:

@@ -6,7 +6,7 @@ An application that builds on this words ``words`` and ``any``, and every list a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from trajudge.environments.kit.listing import listing
@@ -16,14 +16,17 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    LinkList,
     ListRow,
     Option,
     Page,
+    Section,
     Word,
 )
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from trajudge.environments.model.spec import PageContext
 
+MOST_FACETS = 12  # options of a choice that are links too
 CONFIRM = press(Word("confirm"), "confirm it")
 
 
@@ -68,8 +71,43 @@ def searched(
 def list_page(
     view: PageContext, page: str, columns: str, rows: Sequence[ListRow], *before: Block
 ) -> Page:
-    """Make a page of a long list below what stands ``before`` it."""
-    return Page(Word(page), (*before, *listing(view, page, headings(columns), rows)))
+    """Make a page of a long list below what stands ``before`` it; a form that narrows the list is
+    followed by links that do so, and its options are links in the list, too."""
+    narrow = [
+        links
+        for form in before
+        if isinstance(form, Form) and form.page == page
+        for links in _facets(form)
+    ]
+    side = (Section(Word("narrow"), tuple(narrow)),) if narrow else ()
+    known = {link.label: link for links in narrow for link in links.links}
+    names = headings(columns)
+    linked = [
+        row._replace(
+            cells=tuple(
+                known.get(Word(name.key, cell), cell) if isinstance(cell, str) else cell
+                for name, cell in zip(names[1:], row.cells, strict=True)
+            )
+        )
+        for row in rows
+    ]
+    return Page(Word(page), (*before, *side, *listing(view, page, names, linked)))
+
+
+def _facets(form: Form) -> Iterator[LinkList]:
+    """Yield links for each choice of a form: to what it asks for with another option."""
+    stands = {**form.hidden, **{field.name: field.value for field in form.fields if field.value}}
+    for field in form.fields:
+        if not 1 < len(field.options) <= MOST_FACETS or not isinstance(field.label, Word):
+            continue
+        rest = {name: value for name, value in stands.items() if name != field.name}
+        links = tuple(
+            Link(Word(field.label.key, option.label), form.page, {**rest, field.name: option.value})
+            for option in field.options
+            if option.value != field.value and isinstance(option.label, str)
+        )
+        if links:
+            yield LinkList(field.label, links)
 
 
 def table_page(page: str, columns: str, rows: Iterable[ListRow]) -> Page:

@@ -13,6 +13,7 @@ from types import ModuleType
 
 from pydantic import Field, ValidationError
 
+from trajudge.environments.kit.identities import IdentityName
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
@@ -30,6 +31,7 @@ class AppFile(Record):
     domain: Domain | None = None
     starts: tuple[str, ...] = Field(default=("home",), min_length=1)
     sorts: int = Field(default=1, ge=1)
+    identity: IdentityName = "plain"
     words: dict[str, tuple[str, ...]]
 
 
@@ -92,6 +94,7 @@ def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
         words=about.words,
         starts=about.starts,
         sorts=about.sorts,
+        identity=about.identity,
     )
 
 

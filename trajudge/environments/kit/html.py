@@ -1,12 +1,14 @@
 """A page as an HTML document in a theme: plain HTML, no scripts, everything escaped.
 
-The templates are in ``templates/``: ``page.html`` is the frame, ``blocks.html`` has a macro for
-each kind of block. Every control has the role that its kind has in HTML and the accessible name
-that its label has (``theme.name_of``). A form that nobody touched sends what the model says.
+The templates are in ``templates/``: a frame for each identity, which fills in ``page.html``, and in
+``blocks.html`` a macro for each kind of block. Every control has the role that its kind has in HTML
+and the accessible name that its label has (``theme.name_of``). A form that nobody touched sends
+what the model says.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -19,7 +21,9 @@ from markupsafe import Markup, escape
 
 from trajudge.environments.kit.arrange import arranged, navigation
 from trajudge.environments.kit.chart import HEIGHT, WIDTH
+from trajudge.environments.kit.identities import IDENTITIES
 from trajudge.environments.kit.layout import PageLayout, address
+from trajudge.environments.kit.pictures import Drawn, picture, stars
 from trajudge.environments.kit.style import body_class, style
 from trajudge.environments.kit.theme import name_of, printable
 from trajudge.environments.model.page import (
@@ -28,20 +32,23 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Label,
+    Link,
     ListRow,
     Option,
     Page,
+    Section,
     Word,
 )
 
 NONCE = "_nonce"
+_RATING = re.compile(r"([0-4](?:\.\d)?|5(?:\.0)?) of 5")
 FEW = 8  # options that are shown as radio buttons, where the theme likes these
 
 
 def render(page: Page, shell: PageLayout) -> str:
     """Return the document. Raises KeyError for a Word that has no wording and ValueError for a row
     with more or fewer cells than its list has columns."""
-    return _templates().get_template("page.html").render(page=page, v=PageView(shell))
+    return _templates().get_template(f"{shell.identity}.html").render(page=page, v=PageView(shell))
 
 
 class OneLine(Extension):
@@ -94,9 +101,14 @@ class PageView:
         self.controls = 0
         # What a dialog covers is out of reach for the keyboard too.
         self.covered = any(overlay.modal for overlay in shell.noise)
-        self.style = style(shell.theme)
-        self.classes = body_class(shell.theme)
+        self.style = style(shell.theme, shell.identity)
+        self.classes = f"frame-{shell.identity} {body_class(shell.theme)}"
         self.navigation = navigation(shell.navigation, shell.theme)
+        self.nav_last = shell.theme.nav == "bottom"
+        self.pictures = IDENTITIES[shell.identity].pictures
+        self.logo = picture("logo", shell.title)
+        kind, key = self.pictures.get(shell.name), shell.args.get("id", "")
+        self.hero = picture(kind, f"{shell.name} {key}") if kind and key else None
 
     def blocks(self, blocks: tuple[Block, ...], level: int) -> Markup:
         """Return blocks in the theme's order; headings among them have this level, at most 6."""
@@ -104,6 +116,38 @@ class PageView:
             getattr(self.macros, type(block).__name__.lower())(self, block, min(level, 6))
             for block in arranged(blocks, self.theme)
         )
+
+    # --- around the page ---
+
+    def icon(self, link: Link) -> Drawn:
+        """Return the sign of a section."""
+        return picture("icon", f"{self.shell.title} {link.page}")
+
+    @property
+    def trail(self) -> list[Link]:
+        """The sections above the page, from the first one; none on the first one itself, and where
+        the sections are behind a link."""
+        links, name = self.shell.navigation, self.shell.name
+        if len(links) < 2 or name in ("", links[0].page):
+            return []
+        return [links[0], *(e for e in links[1:] if e.page != name and e.page.startswith(name))]
+
+    def row_picture(self, row: ListRow) -> Drawn | None:
+        """Return the picture of what a row opens, if the identity has one."""
+        if isinstance(row.link, str) or row.link.page not in self.pictures:
+            return None
+        kind = self.pictures[row.link.page]
+        return picture(kind, f"{row.link.page} {row.link.args.get('id', '')}")
+
+    def value(self, text: str | Link) -> str:
+        """Return a value, a rating after its stars."""
+        if isinstance(text, Link):
+            shown: Markup = self.macros.subject(self, text)
+            return shown
+        if not text.endswith(" of 5") or not (rating := _RATING.fullmatch(text)):
+            return text
+        drawn: Markup = self.macros.picture(stars(round(float(rating[1]) * 10)))
+        return drawn + " " + text
 
     # --- labels ---
 
@@ -113,6 +157,10 @@ class PageView:
     def shown(self, label: Label) -> str:
         """Return what is seen of a control's label: without what it applies to."""
         return self.words[label.key] if isinstance(label, Word) else self.name(label)
+
+    def subject(self, label: Label) -> str:
+        """Return what a Word applies to."""
+        return label.of if isinstance(label, Word) and label.of else self.name(label)
 
     def aria(self, label: Label) -> str:
         """Return the accessible name, where it says more than what is seen."""
@@ -124,10 +172,14 @@ class PageView:
 
     # --- lists ---
 
+    def narrows(self, section: Section) -> bool:
+        """Return True for the links that narrow a list."""
+        return section.title == Word("narrow")
+
     def columns(self, items: ItemList) -> list[str]:
         return [self.name(column) for column in items.columns]
 
-    def cells(self, columns: list[str], row: ListRow) -> list[tuple[str, str]]:
+    def cells(self, columns: list[str], row: ListRow) -> list[tuple[str, str | Link]]:
         """Return the cells after the first with the names of their columns."""
         return list(zip(columns[1:], row.cells, strict=True))
 

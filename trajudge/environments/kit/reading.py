@@ -12,6 +12,7 @@ from trajudge.environments.model.page import (
     ItemList,
     Label,
     Link,
+    LinkList,
     Page,
     Section,
     Word,
@@ -31,8 +32,12 @@ def links(page: Page) -> Iterator[Link]:
     for block in blocks(page.blocks):
         if isinstance(block, Link):
             yield block
+        elif isinstance(block, LinkList):
+            yield from block.links
         elif isinstance(block, ItemList):
-            yield from (row.link for row in block.rows if isinstance(row.link, Link))
+            yield from block.sorts
+            for row in block.rows:
+                yield from (cell for cell in (row.link, *row.cells) if isinstance(cell, Link))
 
 
 def forms(page: Page) -> Iterator[Form]:
@@ -81,6 +86,8 @@ def texts(page: Page) -> Iterator[str]:
                 yield from _of_items(block)
             case Form():
                 yield from _of_form(block)
+            case LinkList(_, links):
+                yield from (_said(link.label) for link in links)
             case Chart(title=title):
                 yield title
             case _:
@@ -92,7 +99,7 @@ def _of_items(items: ItemList) -> Iterator[str]:
         yield _said(column)
     for row in items.rows:
         yield _said(row.link.label if isinstance(row.link, Link) else row.link)
-        yield from row.cells
+        yield from (_said(c.label) if isinstance(c, Link) else c for c in row.cells)
         for form in row.forms:
             yield from _of_form(form)
 

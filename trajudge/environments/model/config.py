@@ -11,7 +11,7 @@ from trajudge.trajectories.model import Record
 PROFILES = 12
 THEMES = 12
 STATES = 12
-PAGE_SIZES = (4, 6, 9, 14)
+PAGE_SIZES = (10, 14, 18, 24)
 
 
 class Config(Record):

@@ -86,20 +86,30 @@ class DefinitionList(NamedTuple):
 class ListRow(NamedTuple):
     """One thing in a list: the link that opens it, what is known of it, what can be done with it.
 
-    ``cells`` are in the order of the list's columns after the first, which is the link.
+    ``cells`` are in the order of the list's columns after the first, which is the link; a link
+    among them shows what its Word applies to.
     """
 
     link: Link | str
-    cells: tuple[str, ...] = ()
+    cells: tuple[str | Link, ...] = ()
     forms: tuple[Form, ...] = ()
 
 
 class ItemList(NamedTuple):
-    """A list of things, drawn as table, cards or lines. ``columns`` names the first one too."""
+    """A list of things, drawn as table, cards or lines. ``columns`` names the first one too;
+    ``sorts`` are links that sort by each of them, or none."""
 
     columns: tuple[Label, ...]
     rows: tuple[ListRow, ...]
     empty: Label = Word("nothing_here")
+    sorts: tuple[Link, ...] = ()
+
+
+class LinkList(NamedTuple):
+    """Links under a name. Of a Word, what it applies to is shown (``Category`` + Kitchen)."""
+
+    title: Label
+    links: tuple[Link, ...]
 
 
 class Chart(NamedTuple):
@@ -118,7 +128,7 @@ class Section(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Notice | DefinitionList | ItemList | Chart | Form | Link | Section
+Block = Paragraph | Notice | DefinitionList | ItemList | LinkList | Chart | Form | Link | Section
 
 
 class Page(NamedTuple):

@@ -225,7 +225,8 @@ class App:
     ``navigation`` is on every page, its labels are Words; ``starts`` are pages without arguments
     where a run may begin; ``sorts`` how many sort orders its lists know; ``words`` the wordings of
     its Words, three or more each, all true in the same place; ``profile`` makes the rows of a data
-    profile from a generator and the profile's index (which may scale its size).
+    profile from a generator and the profile's index (which may scale its size); ``identity`` is a
+    name in ``kit/identities.toml``.
     """
 
     id: str
@@ -240,6 +241,7 @@ class App:
     words: Mapping[str, tuple[str, ...]]
     starts: tuple[str, ...] = ("home",)
     sorts: int = 1
+    identity: str = "plain"
 
     def scenario(self, name: str) -> Scenario:
         """Return the scenario with this id. Raises KeyError."""

@@ -119,6 +119,10 @@ def _document(
         words=run.words,
         nonce=lambda form: run.issue(form, name, args),
         chart=run.picture,
+        identity=run.app.identity,
+        name=name,
+        args=args,
+        information=run.site.information(),
         noise=noise,
     )
     return PageResponse(200 if known else 404, render(page, shell), "text/html")

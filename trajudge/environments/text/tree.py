@@ -14,9 +14,10 @@ from trajudge.environments.text.document import HtmlElement, PageDocument, squas
 
 ROLES = {
     "a": "link", "article": "article", "aside": "complementary", "button": "button",
-    "dd": "definition", "dl": "DescriptionList", "dt": "term", "fieldset": "group",
-    "footer": "contentinfo", "form": "form", "h1": "heading", "h2": "heading", "h3": "heading",
-    "h4": "heading", "h5": "heading", "h6": "heading", "header": "banner", "img": "image",
+    "dd": "definition", "details": "group", "dl": "DescriptionList", "dt": "term",
+    "fieldset": "group", "footer": "contentinfo", "form": "form", "h1": "heading",
+    "h2": "heading", "h3": "heading", "h4": "heading", "h5": "heading", "h6": "heading",
+    "header": "banner", "img": "image",
     "input": "input", "label": "LabelText", "legend": "Legend", "li": "listitem", "main": "main",
     "nav": "navigation", "ol": "list", "option": "option", "p": "paragraph", "select": "combobox",
     "table": "table", "td": "cell", "textarea": "textbox", "th": "header", "thead": "rowgroup",
@@ -79,6 +80,9 @@ class _Walk:
         if "inert" in attributes or "hidden" in attributes:
             return
         role = attributes.get("role")
+        # A menu's sign is seen on a telephone only; a picture without words is for the eye.
+        if tag == "summary" or (tag == "img" and not attributes.get("alt")):
+            return
         if role is None:
             if tag in TRANSPARENT or (tag == "p" and _is_picture(element)):
                 self.children(element, within)

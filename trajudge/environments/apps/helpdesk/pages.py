@@ -68,7 +68,7 @@ def tickets(view: PageContext) -> Page:
     return page._replace(blocks=(new, *page.blocks))
 
 
-@ui.detail(sql=_TICKETS + " WHERE t.id = :id")
+@ui.detail("ticket", sql=_TICKETS + " WHERE t.id = :id")
 def ticket(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
         record,
@@ -136,7 +136,7 @@ def purchases(view: PageContext) -> Page:
     )
 
 
-@ui.detail(sql=_PURCHASES + " WHERE u.id = :id")
+@ui.detail("purchase", sql=_PURCHASES + " WHERE u.id = :id")
 def purchase(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
         record,
