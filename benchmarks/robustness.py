@@ -146,6 +146,10 @@ def contrast(chosen_options: argparse.Namespace) -> int:
     handle = single_model(chosen_options.contrast, calls)
     stages = chosen_options.stage or ORDER
     cases = [case for case in contrasts() if case.stage in stages]
+    if chosen_options.pairs < len(cases):
+        rng = np.random.default_rng(chosen_options.seed)
+        drawn = sorted(rng.choice(len(cases), chosen_options.pairs, replace=False))
+        cases = [cases[number] for number in drawn]
     began = perf_counter()
     found = asyncio.run(contrasting(handle, cases, chosen_options.reply_tokens))
     print(f"\n{'stage':<16} {'pairs':>5} {'right':>5} {'traces':>6} {'right':>5} {'no reply':>8}")
@@ -165,6 +169,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--contrast", metavar="MODEL", help="ask this model for contrast cases")
     options.add_argument("--stage", nargs="+", choices=ORDER, help="their stages (default: all)")
+    options.add_argument("--pairs", type=int, default=113, help="how many, drawn by the seed")
     options.add_argument("--base-url", help="of a server that speaks OpenAI's protocol")
     options.add_argument("--concurrency", type=int, default=8, help="traces at once")
     options.add_argument("--timeout", type=float, default=600, help="seconds for a reply")

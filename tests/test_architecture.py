@@ -289,7 +289,7 @@ READER = "util/files.py"
 OPENERS = {
     "annotations/queue.py": "SQLite, after check_regular",
     "app/web.py": "files of this package, through importlib",
-    "environments/apps/reading.py": "files of an application's package, through importlib",
+    "environments/apps/scenarios.py": "files of an application's package, through importlib",
     "environments/chromium/process.py": "locks and logs of browsers that it starts",
     "environments/model/state.py": "SQLite in memory",
     "eval/store/published.py": "thousands of files: O_NONBLOCK, and looked at when open",

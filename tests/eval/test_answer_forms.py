@@ -241,9 +241,9 @@ def weights() -> Path:
 def test_a_small_model_on_this_machine_answers_readably(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ("--representation", "none", "--limit", "20", "--max-tokens", "400")
+    words = ("--representation", "none", "--limit", "6", "--max-tokens", "400")
     assert run("--model", f"local:{weights()}", *words, "--max-failures", "1") == 0
-    assert statuses().count("ok") >= 19
+    assert statuses().count("ok") >= 5
     [first, *_] = read_judgments(Path("run"))
     assert first.judge == f"simplified-none:local:{weights().stem}"
     assert "Cost: $0.0000, " in capsys.readouterr().out

@@ -258,7 +258,7 @@ def test_options_of_a_judge_are_given_by_name() -> None:
             ["--judge", "aer-v", "--success-last"],
             "--success-last: judge aer-v asks for success in one way",
         ),
-        (["--judge", "webjudge", "--prompts", "fara"], "--prompts fara: fara is no source"),
+        (["--judge", "webjudge", "--prompts", "farah"], "--prompts farah: farah is no source"),
         (["--judge", "webjudge", "--prompts", "webvoyager:x"], "use trajudge or online-mind2web"),
         (["--judge", "insta", "--prompts", "insta"], "name a checkout of data-for-agents/insta"),
         (["--judge", "insta", "--prompts", "insta:none"], "none is no folder: name a checkout"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import orjson
 
+from trajudge.environments.agents.plugin import AgentPlugin, is_plugin
 from trajudge.environments.agents.protocol import Halted
 from trajudge.environments.agents.script import is_scripted
 from trajudge.environments.analysis import agent_results, agent_tables, blind_replay, pass_at_k
@@ -17,6 +20,15 @@ from trajudge.environments.analysis.outcomes import read_outcomes
 from trajudge.environments.analysis.over_cases import over_cases
 from trajudge.environments.apps import APPS, DOOR, load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.hosting.listeners import (
+    default_origin,
+    new_token,
+    play_run,
+    port_of,
+    serve_runs,
+)
+from trajudge.environments.hosting.runs import HostLimits, RunHost, TaskRequest
+from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
 from trajudge.environments.model.case import Vector, read_cases, write_cases
 from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.prism.own import own_report
@@ -30,6 +42,8 @@ from trajudge.environments.settings import (
     EquivalenceConfig,
     ExportConfig,
     GenerateConfig,
+    HostConfig,
+    PlayConfig,
     PrismConfig,
     RecordConfig,
     ReplayConfig,
@@ -48,9 +62,11 @@ from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.trajectories.represent import Representation
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
-from trajudge.util.files import check_file, save_bytes
+from trajudge.util.files import check_file, read_regular, save_bytes
+from trajudge.util.machine import listen
 from trajudge.util.tables import Table, print_tables
 from trajudge.util.terminal import count_of, one_line, progress_bar, terminal_console
+from trajudge.util.validation import read_token
 
 GOALS = "goals.jsonl"
 _SHOWN = 20  # differing runs of a folder
@@ -166,8 +182,10 @@ def plan_of(config: RecordConfig) -> RecordingPlan:
     """Open the model, if one is named, and plan the recording. Raises UserError."""
     if config.text_only and config.faults is None:
         raise UserError("--text-only: goes with --faults PLAN: add it, or leave --text-only out")
-    every = ["resilient"] if config.faults else ["all"]
-    agents = chosen(config.agent or ([] if config.model else every))
+    every = ("resilient",) if config.faults else ("all",)
+    words = config.agent or (() if config.model else every)
+    plugins = _plugins_of(config, [word for word in words if is_plugin(word)])
+    agents = chosen([word for word in words if not is_plugin(word)])
     seen = Representation(config.representation)
     model = _model_of(config)
     return RecordingPlan(
@@ -178,7 +196,26 @@ def plan_of(config: RecordConfig) -> RecordingPlan:
         config.attempts,
         config.payloads,
         _variants_of(config),
+        plugins,
     )
+
+
+def _plugins_of(config: RecordConfig, specs: Sequence[str]) -> list[AgentPlugin]:
+    """Load the user's agents, each once. Raises UserError."""
+    options, seconds, memory = config.agent_option, config.agent_timeout, config.agent_memory
+    if options and not specs:
+        raise UserError(
+            "--agent-option: goes with --agent FILE.py or package:NAME: add one, or leave it out"
+        )
+    plugins = [AgentPlugin(spec, options, seconds, memory) for spec in specs]
+    names = [plugin.name for plugin in plugins]
+    for plugin in plugins:
+        if names.count(plugin.name) > 1 or is_scripted(plugin.name) or plugin.name == config.model:
+            raise UserError(
+                f"--agent {plugin.spec}: another agent is called {plugin.name!r}, too: rename it"
+            )
+        plugin.check()
+    return plugins
 
 
 def _model_of(config: RecordConfig) -> ModelHandle | None:
@@ -199,6 +236,61 @@ def _variants_of(config: RecordConfig) -> list[RunVariant]:
             "--variants: runs are recorded once more without faults: leave --faults out"
         )
     return chosen_variants(config.variants, payloads=config.payloads is not None)
+
+
+def serve(config: HostConfig) -> int:
+    """Serve runs until it is interrupted; return 0. Raises UserError."""
+    cases = read_cases(config.cases) if config.cases else []
+    limits = HostLimits(runs=config.open_runs, minutes=config.minutes, requests=config.requests)
+    drawn = config.token_file is None
+    danger = "read the verdicts" if drawn else ""
+    with (
+        listen(config.host, config.site_port, danger) as site,
+        listen(config.host, config.port, danger) as control,
+    ):
+        host = RunHost(Tasks(cases), limits, config.out, _subject(config.cases))
+        host.origin = config.origin or default_origin(site)
+        if config.token_file is None:
+            token, file = new_token(config.out)
+        else:
+            token, file = read_token(config.token_file).get_secret_value(), config.token_file
+        sys.stdout.write(
+            f"pages    {host.origin}\n"
+            f"control  http://{config.host}:{port_of(control)} (token: {file})\n"
+        )
+        sys.stdout.flush()
+        try:
+            asyncio.run(serve_runs(host, token, site, control))
+        finally:
+            if drawn:
+                file.unlink(missing_ok=True)
+    return OK
+
+
+def play(config: PlayConfig) -> int:
+    """Let a person play a task; return 0. Raises UserError."""
+    cases = read_cases(config.cases) if config.cases else []
+    host = RunHost(
+        Tasks(cases),
+        HostLimits(minutes=config.minutes),
+        config.record,
+        _subject(config.cases),
+    )
+    wish = TaskRequest(task=config.task or None, level=config.level, seed=config.seed)
+    with listen("127.0.0.1", 0) as site, listen("127.0.0.1", 0) as control:
+        host.origin = default_origin(site)
+        try:
+            asyncio.run(play_run(host, wish, site, control))
+        except NoSuchTask as error:
+            raise UserError(f"{config.task or '--level'}: {error}") from error
+    if config.record:
+        sys.stdout.write(f"recorded in {config.record}\n")
+    return OK
+
+
+def _subject(cases: Path | None) -> dict[str, Any]:
+    """Tell the recording of served runs from another."""
+    return {"cases": None if cases is None else sha256(read_regular(cases)).hexdigest()}
 
 
 def verify(config: VerifyConfig) -> int:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from trajudge.environments.agents import MEMORY, SECONDS
 from trajudge.environments.apps import APPS
 from trajudge.environments.serving import PAGES
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.commands import MOST_CASES
-from trajudge.util.settings import Argument, Count, Only, Option, Output, Seed, Settings, Workers
+from trajudge.util.settings import (
+    Argument,
+    Count,
+    Only,
+    Option,
+    Output,
+    Port,
+    Positive,
+    Seed,
+    Settings,
+    Workers,
+)
 
 Cases = Annotated[Path, Option("the generated cases", "FILE")]
 Recorded = Annotated[tuple[Path, ...], Argument("RECORDED", "folder that env record wrote")]
@@ -82,15 +95,14 @@ class RecordConfig(Settings):
 
       trajudge env record --cases cases.jsonl --out DIR
 
-    Every agent does every case (trajudge env generate makes them) in real Chromium: scripted agents
-    with known behaviour, or with --model any model. DIR gets trajectories.jsonl.gz with images/
+    Every agent does every case of trajudge env generate in real Chromium: scripted agents with
+    known behaviour, your own (--agent ./my_agent.py: a class with act(observation), or a function
+    make(goal, **options)), or with --model any model. DIR gets trajectories.jsonl.gz with images/
     (--data trajudge:DIR), labels.jsonl (annotations that follow from the final state), facts.jsonl
     (what they rest on), traces/ (HAR files). The same command continues a recording that was
     killed, without repeating a model's call, and repeats runs that failed (exit code 1). With
-    --faults every run is recorded once more for each fault of the plan, behind a proxy that injects
-    it; trajudge proxy results compares the folders. The same seed gives the same text except for
-    operation codes, whose key is drawn for the recording; pictures may differ between versions of
-    Chromium.
+    --faults every run is recorded once more for each fault of the plan, behind a proxy. The same
+    seed gives the same text except for operation codes, whose key is drawn for the recording.
     """
 
     first: ClassVar = (
@@ -104,11 +116,18 @@ class RecordConfig(Settings):
     agent: Annotated[
         tuple[str, ...],
         Option(
-            "a scripted agent by name or behaviour, or all; may be repeated (default: all, none "
-            "with --model)",
+            "a scripted agent by name or behaviour, or all, or your own: FILE.py, package:NAME or "
+            "an entry point; may be repeated (default: all, none with --model)",
             several=True,
         ),
     ] = ()
+    agent_option: Annotated[
+        dict[str, Any], Option("an option of your own agent; may be repeated", "NAME=VALUE")
+    ] = Field(default_factory=dict)
+    agent_timeout: Annotated[
+        Positive, Option("seconds that your own agent may take for an action")
+    ] = SECONDS
+    agent_memory: Annotated[Count, Option("mebibytes that your own agent may use", "MIB")] = MEMORY
     faults: Annotated[
         Path | None,
         Option(
@@ -148,6 +167,74 @@ class RecordConfig(Settings):
             *("reasoning_effort", "thinking_budget", "extra_body", "extra_headers"),
         ),
     ] = CallConfig()
+
+
+Tasks = Annotated[
+    Path | None, Option("generated cases (default: drawn of the applications)", "FILE")
+]
+Minutes = Annotated[Positive, Option("minutes that a run may take")]
+
+
+class HostConfig(Settings):
+    """Serve runs to agents that bring their own browser.
+
+      trajudge env serve --cases cases.jsonl --out served
+
+    Two listeners: pages, at an origin of each run's own, and control, JSON over HTTP. The harness
+    opens a run (POST /v1/runs) and gives the agent its goal, its first address and its token; the
+    agent finishes it (POST /v1/runs/ID/finish) or submits its answer on the page for it; the
+    harness reads the verdict (GET /v1/runs/ID/verdict). The harness's token is in --token-file, or
+    drawn and written to DIR/harness-token. What the runs come to is in DIR as from env record:
+    --data trajudge:DIR, trajudge env results DIR. Ctrl-C ends it.
+    """
+
+    first: ClassVar = (
+        *("cases", "out", "host", "port", "site_port", "origin", "token_file"),
+        *("open_runs", "minutes"),
+    )
+    sections: ClassVar = {"open_runs": "limits"}
+
+    cases: Tasks = None
+    out: Annotated[Path, Output("folder to write", "DIR")] = Path("served")
+    host: Annotated[str, Option("address to listen on", "ADDRESS")] = "127.0.0.1"
+    port: Annotated[Port, Option("of the control listener; 0: a free one (default: 8378)")] = 8378
+    site_port: Annotated[Port, Option("of the pages; 0: a free one (default: 8379)")] = 8379
+    origin: Annotated[
+        str | None,
+        Option("where browsers find a run's pages (default: http://{run}.localhost:PORT)", "URL"),
+    ] = None
+    token_file: Annotated[Path | None, Option("file with the harness's token")] = None
+    open_runs: Annotated[Count, Option("runs that are open at once")] = 64
+    minutes: Minutes = 60.0
+    requests: Annotated[Count, Option("requests that a run may make")] = 1_000
+
+    @field_validator("origin")
+    @classmethod
+    def _is_origin(cls, origin: str | None) -> str | None:
+        if origin is not None and not re.fullmatch(r"https?://\{run\}\.[\w.-]+(:\d+)?", origin):
+            raise ValueError("write it like http://{run}.gym.example:8080")
+        return origin
+
+
+class PlayConfig(Settings):
+    """Do a task in your own browser.
+
+      trajudge env play shop.buy --record played
+
+    Prints the goal and the address of the site, and that of a page with the goal, a field for the
+    answer and "I am done"; then the verdict with what it rests on. With --record the run is kept as
+    a trajectory of the agent "person", with its label.
+    """
+
+    task: Annotated[
+        str,
+        Argument("TASK", "an application, application.scenario, or a case (default: any)"),
+    ] = ""
+    cases: Tasks = None
+    level: Annotated[Literal[1, 2, 3] | None, Option("only a task of this level")] = None
+    seed: SeedOption = 0
+    minutes: Minutes = 60.0
+    record: Annotated[Path | None, Output("folder to write the run to", "DIR")] = None
 
 
 class VerifyConfig(Settings):

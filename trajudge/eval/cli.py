@@ -266,6 +266,16 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "environments.settings:RecordConfig",
                 "recording",
             ),
+            "serve": Command(
+                "environments.commands:serve",
+                "serve runs to agents with their own browser",
+                "environments.settings:HostConfig",
+            ),
+            "play": Command(
+                "environments.commands:play",
+                "do a task in your own browser",
+                "environments.settings:PlayConfig",
+            ),
             "verify": Command(
                 "environments.commands:verify",
                 "verify recorded runs again",

@@ -1,5 +1,5 @@
 """Published prompts, read from where they were published: installed packages (AgentRewardBench,
-browser-use), and checkouts of repositories (Online-Mind2Web, WebVoyager, InSTA).
+browser-use), and checkouts of repositories (Online-Mind2Web, WebVoyager, InSTA, fara).
 
 Their files are parsed, not imported: they bring much else with them, and run code.
 """
@@ -7,7 +7,8 @@ Their files are parsed, not imported: they bring much else with them, and run co
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
@@ -47,6 +48,7 @@ ORIGINS: Mapping[str, PromptOrigin] = {
     "online-mind2web": PromptOrigin(repository="OSU-NLP-Group/Online-Mind2Web"),
     "webvoyager": PromptOrigin(repository="MinorJerry/WebVoyager"),
     "insta": PromptOrigin(repository="data-for-agents/insta"),
+    "fara": PromptOrigin(repository="microsoft/fara"),
 }
 
 
@@ -170,20 +172,21 @@ def left_out(steps: int) -> str:
 class Excerpt(NamedTuple):
     """Where a text stands: what is assigned to ``variable``, of the module or of a ``function``,
     for the ``nth`` time, from 0. ``slots`` are the names that it must leave open; None: it is used
-    as it is. ``stripped``: the source uses it without blanks at its ends; ``angled``: it fills
-    ``<name>``, not ``{name}``.
+    as it is. ``stripped``: the source uses it without blanks at its ends; ``marks``: what it fills,
+    ``{name}``, ``<name>`` or ``$name``.
 
-    The variable ``text`` is the first ``{"type": "text", "text": ...}`` of the function, and
-    ``format`` a text whose ``format`` is called at once.
+    The variable ``text`` is the first ``{"type": "text", "text": ...}`` of the function (or class),
+    ``format`` a text whose ``format`` is called at once, ``literal`` any string literal; an
+    f-string's slots are ``0``, ``1``, ... Without a variable it is the whole file.
     """
 
     file: str
-    variable: str
+    variable: str = ""
     function: str = ""
     nth: int = 0
     slots: tuple[str, ...] | None = None
     stripped: bool = False
-    angled: bool = False
+    marks: Literal["{}", "<>", "$"] = "{}"
 
 
 _DEFAULTS, _AER, _NNETNAV = (
@@ -207,6 +210,144 @@ def _webjudge(file: str, verdict: str) -> dict[str, Excerpt]:
         "user_without": Excerpt(file, "prompt", verdict, 1, slots=named[:3]),
     }
 
+
+_FARA = "webeval/src/webeval/rubric_agent"
+
+
+def _fara(variable: str, *slots: str) -> Excerpt:
+    return Excerpt(f"{_FARA}/prompts.py", variable, slots=slots or None, marks="$")
+
+
+def _fara_parts(file: str, function: str, words: str) -> dict[str, Excerpt]:
+    """Name string literals of a function: NAME=NUMBER, or NAME=NUMBER:SLOTS with so many slots."""
+    parts = {}
+    for name, numbers in (word.split("=") for word in words.split()):
+        nth, _, count = numbers.partition(":")
+        slots = tuple(map(str, range(int(count)))) if count else None
+        parts[name] = Excerpt(f"{_FARA}/{file}", "literal", function, int(nth), slots)
+    return parts
+
+
+_FARA_AGENT = "mm_rubric_agent.py"
+_FARA_TASK = ("task_definition", "init_url_context")
+_FARA_POLICY = ("critical_point_context", "user_simulator_policy")
+_FARA_ASKED = (*_FARA_TASK, "action_history", "agent_predicted_output")
+_FARA_SCORED = (
+    *(*_FARA_TASK, *_FARA_POLICY, "action_history"),
+    *("cp_decision_rules", "rubric_summary", "evidence_summary"),
+)
+
+_UNIVERSAL_VERIFIER: Mapping[str, Excerpt] = {
+    "critical_point_system": Excerpt(f"{_FARA}/templates/cp_classifier_system.j2"),
+    "critical_point": Excerpt(f"{_FARA}/templates/cp_classifier_user.j2"),
+    "critical_point_types": Excerpt(f"{_FARA}/critical_point_types.yaml"),
+    **_fara_parts("_cp_schema.py", "Confidence", "HIGH=2 MEDIUM=4 LOW=6"),
+    **_fara_parts(_FARA_AGENT, "MMRubricAgent", "system=4"),
+    "rubric": _fara(
+        "RUBRIC_GENERATION_PROMPT_TEMPLATE", "task_id", "init_url_context", *_FARA_POLICY
+    ),
+    "dependencies": _fara(
+        "RUBRIC_DEPENDENCY_CHECKING_PROMPT", "task_id", "init_url_context", "rubric"
+    ),
+    "baseline": _fara(
+        "ACTION_ONLY_RUBRIC_SCORER_PROMPT",
+        *(*_FARA_TASK, *_FARA_POLICY, "rubric", "action_history", "predicted_target"),
+    ),
+    "relevance": _fara("MM_SCREENSHOT_CRITERION_RELEVANCE_PROMPT", *_FARA_TASK, "rubric_criteria"),
+    "evidence_of_one": _fara(
+        "MM_SCREENSHOT_EVIDENCE_ANALYSIS_PROMPT",
+        *(*_FARA_ASKED, "criterion_info", "conditional_check", "conditional_output"),
+    ),
+    "evidence": _fara(
+        "MM_SCREENSHOT_BATCHED_EVIDENCE_ANALYSIS_PROMPT", *_FARA_ASKED, "criteria_info_block"
+    ),
+    "conditions": _fara(
+        "CONDITIONAL_CRITERIA_DISAMBIGUATION_PROMPT",
+        *(*_FARA_TASK, "num_conditional", "conditional_criteria_with_evidence"),
+    ),
+    "reality": _fara(
+        "RUBRIC_REALITY_CHECK_PROMPT",
+        *(*_FARA_TASK, "num_criteria", "last_criterion_idx", "criteria_with_evidence"),
+    ),
+    "rescore": _fara(
+        "MM_RUBRIC_RESCORING_PROMPT",
+        *(*_FARA_ASKED, "full_rubric_with_baselines", "all_screenshot_evidence", "num_criteria"),
+    ),
+    "side_effects": _fara(
+        "PENALIZE_UNSOLICITED_SIDE_EFFECTS_PROMPT",
+        *(*_FARA_TASK, "action_history", "scored_rubric_summary", "all_concatenated_evidence"),
+    ),
+    "outcome": _fara("OUTCOME_VERIFICATION_PROMPT", *_FARA_SCORED, "predicted_output"),
+    "violation": _fara("CP_VIOLATION_CHECK_PROMPT", *_FARA_SCORED),
+    "policy_rubric_off": _fara("USER_SIMULATOR_DISABLED_RUBRIC_BLOCK"),
+    "policy_rubric_on": _fara("USER_SIMULATOR_ENABLED_RUBRIC_BLOCK"),
+    "policy_outcome_off": _fara("USER_SIMULATOR_DISABLED_OUTCOME_BLOCK"),
+    "policy_outcome_on": _fara("USER_SIMULATOR_ENABLED_OUTCOME_BLOCK"),
+    "rules_none": _fara("_CP_RULES_NO_CRITICAL_POINT"),
+    "rules_no_permission": _fara("_CP_RULES_NO_PERMISSION"),
+    "rules_permission": _fara("_CP_RULES_PERMISSION_GRANTED"),
+    **_fara_parts("formatting.py", "get_init_url_context", "init_url=9:1"),
+    **_fara_parts("formatting.py", "format_action_history", "error=9:2"),
+    **_fara_parts(
+        "critical_point_classifier.py",
+        "render_critical_point_context_block",
+        "point_unknown=1 point_nothing=2 point_expected=8:2 simulator_on=10 simulator_off=11 "
+        "point=12:7",
+    ),
+    **_fara_parts(
+        _FARA_AGENT,
+        "_score_screenshot_criterion_relevance",
+        "relevance_name=2:2 relevance_description=3:1",
+    ),
+    **_fara_parts(
+        _FARA_AGENT,
+        "_analyze_screenshot_evidence",
+        "one_name=1:2 one_description=2:1 one_max=3:1 one_condition=7:1 one_output=8",
+    ),
+    **_fara_parts(
+        _FARA_AGENT,
+        "_analyze_screenshot_evidence_batched",
+        "each_name=39:2 each_description=40:1 each_max=41:1 each_condition=43:1",
+    ),
+    **_fara_parts(
+        _FARA_AGENT,
+        "_disambiguate_conditional_criteria",
+        "condition_name=4:2 condition_condition=5:1 condition_description=6:1 condition_max=7:1 "
+        "condition_shot=10:1 condition_evidence=11:1 condition_analysis=12:1 "
+        "condition_discrepancies=13:1 condition_met=15:1",
+    ),
+    **_fara_parts(
+        _FARA_AGENT,
+        "_rubric_reality_check",
+        "reality_name=2:2 reality_description=3:1 reality_max=4:1 reality_shot=7:1 "
+        "reality_evidence=8:1 reality_analysis=9:1 reality_discrepancies=10:1 reality_nothing=11",
+    ),
+    **_fara_parts(
+        _FARA_AGENT,
+        "_build_full_rubric_with_baselines",
+        "again_name=1:2 again_description=2:1 again_notes=4:1 again_condition=6:1 again_met=7:1 "
+        "again_max=8:1 again_baseline=9:2 again_reason=10:1",
+    ),
+    **_fara_parts(_FARA_AGENT, "_rescore_rubric_with_screenshots", "unmet=7"),
+    **_fara_parts(
+        _FARA_AGENT,
+        "_detect_unsolicited_side_effects",
+        "effects_name=2:2 effects_evidence=3:1 effects_analysis=4:1 effects_discrepancies=5:1",
+    ),
+    **_fara_parts(
+        "formatting.py",
+        "build_scored_rubric_summary",
+        "scored_name=1:2 scored_description=2:1 scored_notes=4:1 scored_condition=6:1 "
+        "scored_met=7:1 scored_max=8:1 scored_baseline=9:2 scored_final=10:2 scored_reason=11:1 "
+        "scored_penalty=13 scored_total=15:2",
+    ),
+    **_fara_parts(
+        "formatting.py",
+        "build_all_screenshot_evidence_text",
+        "seen_name=1:2 seen_nothing=2 seen_shot=6:2 seen_evidence=7:1 seen_analysis=8:1 "
+        "seen_discrepancies=9:1 seen_environment=10:1",
+    ),
+}
 
 _GENERAL = "webjudge_general_eval"
 _WEBVOYAGER = "evaluation/auto_eval.py"
@@ -252,7 +393,7 @@ EXCERPTS: Mapping[tuple[str, str], Mapping[str, Excerpt]] = {
     },
     ("webvoyager", "webvoyager"): {
         "system": Excerpt(_WEBVOYAGER, "SYSTEM_PROMPT"),
-        "user": Excerpt(_WEBVOYAGER, "USER_PROMPT", slots=("task", "answer", "num"), angled=True),
+        "user": Excerpt(_WEBVOYAGER, "USER_PROMPT", slots=("task", "answer", "num"), marks="<>"),
         "closing": Excerpt(_WEBVOYAGER, "text", "auto_eval_by_gpt4v"),
     },
     ("insta", "insta"): {
@@ -261,6 +402,7 @@ EXCERPTS: Mapping[tuple[str, str], Mapping[str, Excerpt]] = {
         "page": Excerpt("insta/judge.py", "format", "get_user_prompt", slots=("0", "1")),
         "action": Excerpt("insta/judge.py", "format", "get_user_prompt", 1, slots=("0", "1")),
     },
+    ("universal-verifier", "fara"): _UNIVERSAL_VERIFIER,
 }
 """The texts of a judge, or of its variant, in a source."""
 
@@ -281,10 +423,13 @@ def read_texts(
     modules: dict[Path, ast.Module] = {}
     for name, excerpt in EXCERPTS[judge, source].items():
         file = folder / excerpt.file
-        if file not in modules:
-            modules[file] = _parsed(file, source)
-        excerpted = _excerpted(modules[file], excerpt)
-        template = None if excerpted is None else _template(excerpted, excerpt)
+        template: Template | None
+        if not excerpt.variable:
+            template = (_read(file, source),)
+        else:
+            if file not in modules:
+                modules[file] = _parsed(file, source)
+            template = _excerpted(modules[file], excerpt)
         if template is None:
             place = f"{excerpt.variable} of {excerpt.function}".removesuffix(" of ")
             raise UserError(
@@ -294,10 +439,21 @@ def read_texts(
     return PublishedTexts(texts, untrusted)
 
 
-def _parsed(path: Path, source: str) -> ast.Module:
+def _read(path: Path, source: str) -> str:
     try:
-        return ast.parse(read_text(path))
-    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        return read_text(path)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} cannot be read as the prompts of {source} ({error}): "
+            f"{_another_version(source)}"
+        ) from error
+
+
+def _parsed(path: Path, source: str) -> ast.Module:
+    text = _read(path, source)
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise UserError(
             f"{path} cannot be read as the prompts of {source} ({error}): "
             f"{_another_version(source)}"
@@ -312,11 +468,14 @@ def _another_version(source: str) -> str:
     return f"install {origin.package} {known}, with  pip install --no-deps {origin.package}"
 
 
-def _excerpted(module: ast.Module, excerpt: Excerpt) -> str | None:
-    """Return the text of an excerpt, None where there is none."""
+def _excerpted(module: ast.Module, excerpt: Excerpt) -> Template | None:
+    """Return the text of an excerpt, None where there is none, or its slots are others."""
     nodes: Iterable[ast.AST] = module.body
     if excerpt.function:
         nodes = list(_function(module, excerpt.function))
+    if excerpt.variable == "literal":
+        literals = _literals(nodes)
+        return _numbered(literals[excerpt.nth], excerpt) if len(literals) > excerpt.nth else None
     if excerpt.variable == "text":
         texts = list(_text_parts(nodes))
     elif excerpt.variable == "format":
@@ -326,14 +485,25 @@ def _excerpted(module: ast.Module, excerpt: Excerpt) -> str | None:
     if len(texts) <= excerpt.nth:
         return None
     text = texts[excerpt.nth] if excerpt.function else texts[-1]
-    return text.strip() if excerpt.stripped else text
+    return _template(text.strip() if excerpt.stripped else text, excerpt)
+
+
+_DOLLAR = re.compile(r"\$\$|\$\{(\w+)\}|\$(\w+)|[{}]", re.ASCII)
+
+
+def _braced(mark: re.Match[str]) -> str:
+    """Write ``$name`` as ``{name}``, ``$$`` as ``$``, and a brace twice."""
+    name = mark[1] or mark[2]
+    return f"{{{name}}}" if name else {"$$": "$", "{": "{{", "}": "}}"}[mark[0]]
 
 
 def _template(text: str, excerpt: Excerpt) -> Template | None:
-    """Split a text at its slots, ``{name}`` or ``<name>``; None if they are not the excerpt's."""
+    """Split a text at its slots; None if they are not the excerpt's."""
     if excerpt.slots is None:
         return (text,)
-    if excerpt.angled:
+    if excerpt.marks == "$":
+        text = _DOLLAR.sub(_braced, text)
+    elif excerpt.marks == "<>":
         text = text.replace("{", "{{").replace("}", "}}")
         for slot in excerpt.slots:
             text = text.replace(f"<{slot}>", f"{{{slot}}}")
@@ -344,8 +514,43 @@ def _template(text: str, excerpt: Excerpt) -> Template | None:
             parts += [] if name is None else [Slot(name or str(number))]
     except ValueError:  # a single brace
         return None
+    return _checked(parts, excerpt)
+
+
+def _checked(parts: Sequence[str | Slot], excerpt: Excerpt) -> Template | None:
+    """Return the parts, None if their slots are not the excerpt's."""
     named = sorted({part.name for part in parts if isinstance(part, Slot)})
-    return tuple(parts) if named == sorted(excerpt.slots) else None
+    return tuple(parts) if named == sorted(excerpt.slots or ()) else None
+
+
+def _literals(nodes: Iterable[ast.AST]) -> list[ast.Constant | ast.JoinedStr]:
+    """List the string literals in order, without those within an f-string."""
+    nodes = list(nodes)
+    strings = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    within = {id(part) for string in strings for part in ast.walk(string) if part is not string}
+    return [
+        node
+        for node in nodes
+        if id(node) not in within
+        and (
+            isinstance(node, ast.JoinedStr)
+            or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+        )
+    ]
+
+
+def _numbered(literal: ast.Constant | ast.JoinedStr, excerpt: Excerpt) -> Template | None:
+    """Return a literal, the values of an f-string as the slots 0, 1, ...; None if they are not the
+    excerpt's, or are formatted."""
+    parts: list[str | Slot] = []
+    for value in literal.values if isinstance(literal, ast.JoinedStr) else [literal]:
+        if isinstance(value, ast.Constant):
+            parts.append(str(value.value))
+        elif isinstance(value, ast.FormattedValue) and value.conversion == -1:
+            if value.format_spec is not None:
+                return None
+            parts.append(Slot(str(sum(isinstance(part, Slot) for part in parts))))
+    return _checked(parts, excerpt)
 
 
 def _string_constants(nodes: Iterable[ast.AST]) -> dict[str, list[str]]:
@@ -381,10 +586,11 @@ def _formatted(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _function(module: ast.Module, name: str) -> Iterator[ast.AST]:
-    """Yield the nodes of a function or method in the order of their lines, none where there is no
-    such function."""
+    """Yield the nodes of a function, method or class in the order of their lines, none where there
+    is no such one."""
     for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        if isinstance(node, kinds) and node.name == name:
             inner = [one for one in ast.walk(node) if isinstance(one, ast.stmt | ast.expr)]
             yield from sorted(inner, key=lambda one: (one.lineno, one.col_offset))
             return

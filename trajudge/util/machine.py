@@ -51,6 +51,24 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+_WAITING = 1_024  # connections
+
+
+def listen(host: str, port: int, danger: str = "") -> socket.socket:
+    """Listen on an address. Raises UserError for one that is taken; and, where no token guards it,
+    for one that others reach, who could do what ``danger`` says."""
+    if danger and not is_loopback(host):
+        raise UserError(
+            f"--host {host} can be reached by others, who could {danger}: give --token-file FILE"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_WAITING)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UserError(f"--port {port}: {host} cannot be listened on ({why})") from error
+
+
 def own_addresses(family: socket.AddressFamily) -> list[str]:
     """List the addresses of all interfaces but loopback and link-local ones, each once: as Linux
     lists them, elsewhere those of the host's name and of the route to the internet."""

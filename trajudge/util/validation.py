@@ -7,10 +7,10 @@ from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_utf8
+from trajudge.util.files import read_text, read_utf8
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -88,3 +88,14 @@ def read_records(
             wrong = f"the line is not JSON ({error})"
             raise UserError(f"{path}, line {number}: {wrong}: {damaged}") from None
     return records
+
+
+def read_token(file: Path) -> SecretStr:
+    """Read the token of ``--token-file``. Raises UserError for one that is short."""
+    try:
+        text = read_text(file).strip()
+    except OSError as error:
+        raise UserError(f"--token-file {file}: cannot be read ({error.strerror})") from error
+    if len(text) < 16:
+        raise UserError(f"--token-file {file}: its token has fewer than 16 characters")
+    return SecretStr(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TypeVar, cast
 
 import pytest
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 
 from tests.environments.apps.contract import crawl, named_twice, oracle_pages, seal, trials
 from tests.samples import examples
-from trajudge.environments import apps
 from trajudge.environments.apps import APPS, load_app
-from trajudge.environments.apps.tasks import TaskFile
 from trajudge.environments.kit.reading import blocks, forms, links, texts
 from trajudge.environments.kit.words import WORDS
 from trajudge.environments.model.axes import open_state, profile, ui
@@ -53,12 +50,6 @@ def some_site(name: str, data: st.DataObject) -> tuple[App, Site]:
 def test_a_scenario_is_solved_by_its_oracle_and_by_no_near_miss(name: str, scenario: str) -> None:
     rejected = [trial.rejected for trial in trials(name, scenario) if trial.rejected]
     assert len(rejected) <= len(trials(name, scenario)) / 2, rejected
-
-
-@every_app
-def test_every_task_that_is_written_is_a_scenario(name: str) -> None:
-    tasks = TaskFile(str(Path(apps.__file__).parent / name / "scenarios.py")).tasks
-    assert set(tasks) == {scenario.id for scenario in load_app(name).scenarios}
 
 
 @pytest.mark.sampled

@@ -162,7 +162,27 @@ def test_without_the_package_its_cases_are_refused(generated: tuple[Path, str]) 
         ("app.toml", 'domain = "tool-use"\n[words]', "app.toml: title "),
         ("schema.py", "TABLES = ()", "schema' has no attribute 'profile'): correct it"),
         ("pages.py", "import there_is_none", "'there_is_none', pages.py line 1): correct it"),
-        ("tasks.toml", "[where]\ngoals = 3", "scenarios.py line 10): correct it"),
+        ("scenarios.toml", None, "the package reading_room holds no scenarios.toml: write one"),
+        (
+            "scenarios.toml",
+            "[scenarios.where]\ngoals = 3",
+            "scenarios.toml: scenarios.where.goals ",
+        ),
+        (
+            "scenarios.toml",
+            '[scenarios.where]\ngoals = ["?"]\nreply = ""\nplan = ["open books {book}"]',
+            "scenario where: 'open books {book}' is no step: see the guide",
+        ),
+        (
+            "scenarios.toml",
+            '[scenarios.where]\ngoals = ["?"]\nreply = ""\nplan = ["open books = {book}"]',
+            "the step 'open books = {book}' names 'book', which is no slot",
+        ),
+        (
+            "scenarios.toml",
+            '[scenarios.where]\ngoals = ["?"]\nreply = ""\nplan = []\nslots.book = "$any"',
+            "[slots] holds no 'any'",
+        ),
         ("operations.py", "raise SystemExit(3)", "(SystemExit: 3, operations.py line 1): correct"),
     ],
 )
@@ -180,13 +200,8 @@ def test_a_package_with_a_mistake_is_one_sentence(
 @pytest.mark.parametrize(
     ("name", "right", "wrong", "told"),
     [
-        ("scenarios.py", "lent = 0", "lend = 0", "OperationalError: no such column: lend"),
-        (
-            "scenarios.py",
-            '["book"]["name"]',
-            '["title"]',
-            "KeyError: 'title', scenarios.py line {}",
-        ),
+        ("scenarios.toml", "lent = 0", "lend = 0", "OperationalError: no such column: lend"),
+        ("scenarios.toml", "= {book[name]}", "= {book[title]}", "KeyError: 'title'"),
         (
             "pages.py",
             'record["name"]',

@@ -23,7 +23,7 @@ from trajudge.trajectories.model import Step, Trajectory
 
 CHECKOUTS = os.environ.get("TRAJUDGE_CHECKOUTS")
 pytestmark = pytest.mark.skipif(
-    not CHECKOUTS, reason="TRAJUDGE_CHECKOUTS: online-mind2web, webvoyager, insta in a folder"
+    not CHECKOUTS, reason="TRAJUDGE_CHECKOUTS: online-mind2web, webvoyager, insta, fara in a folder"
 )
 RUNNER = Path(__file__).with_name("run_source.py")
 VERDICT = 'Thoughts: both points are met.\nStatus: "success"'

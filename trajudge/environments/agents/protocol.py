@@ -52,7 +52,8 @@ class Job(Record):
 
 
 class GaveUp(Exception):
-    """The agent ends its run without a word; the run counts."""
+    """The agent ends its run without a word; the run counts. The message says what failed, "" where
+    nothing did."""
 
 
 class NotPlayed(Exception):

@@ -2,9 +2,9 @@
 package of the user's with an entry point in the group ``trajudge.applications``.
 
 A folder holds ``app.toml`` (title, start pages, sort orders, and what its Words may read),
-``tasks.toml`` (what is asked, and what is right to answer) and the modules ``schema``, ``pages``,
-``operations`` and ``scenarios``; what it shares with the others is in ``lists``, ``details``,
-``submissions`` and ``tasks``.
+``scenarios.toml`` (what is asked, the way to it, and what is right) and the modules ``schema``,
+``pages`` and ``operations``; what it shares with the others is in ``lists``, ``details``,
+``submissions`` and ``scenarios``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists with a search above them: their pages, and the moves of those who use them.
+"""Lists with a search above them.
 
 An application that builds on this words ``words`` and ``any``, and every list and filter by name.
 """
@@ -6,8 +6,8 @@ An application that builds on this words ``words`` and ``any``, and every list a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 from trajudge.environments.kit.listing import listing
 from trajudge.environments.model.page import (
@@ -15,6 +15,7 @@ from trajudge.environments.model.page import (
     Field,
     Form,
     ItemList,
+    Label,
     Link,
     LinkList,
     ListRow,
@@ -23,11 +24,9 @@ from trajudge.environments.model.page import (
     Section,
     Word,
 )
-from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from trajudge.environments.model.spec import PageContext
 
 MOST_FACETS = 12  # options of a choice that are links too
-CONFIRM = press(Word("confirm"), "confirm it")
 
 
 def asked_for(view: PageContext, *names: str) -> dict[str, str]:
@@ -82,16 +81,22 @@ def list_page(
     side = (Section(Word("narrow"), tuple(narrow)),) if narrow else ()
     known = {link.label: link for links in narrow for link in links.links}
     names = headings(columns)
-    linked = [
+    items, *rest = listing(view, page, names, rows)
+    return Page(Word(page), (*before, *side, _linked(items, names, known), *rest))
+
+
+def _linked(items: ItemList, names: tuple[Word, ...], known: Mapping[Label, Link]) -> ItemList:
+    """Return a list whose cells are links where these are known by their column and text."""
+    rows = tuple(
         row._replace(
             cells=tuple(
                 known.get(Word(name.key, cell), cell) if isinstance(cell, str) else cell
                 for name, cell in zip(names[1:], row.cells, strict=True)
             )
         )
-        for row in rows
-    ]
-    return Page(Word(page), (*before, *side, *listing(view, page, names, linked)))
+        for row in items.rows
+    )
+    return items._replace(rows=rows)
 
 
 def _facets(form: Form) -> Iterator[LinkList]:
@@ -124,65 +129,40 @@ def opens(text: str, page: str, key: str, *cells: str) -> ListRow:
     return ListRow(Link(text, page, {"id": key}), cells)
 
 
+class OpeningRows(Sequence[ListRow]):
+    """List rows whose links open rows of the state. A row is made when it is asked for: a page
+    shows a part of a long list."""
+
+    def __init__(self, rows: Sequence[sqlite3.Row], made: Callable[[sqlite3.Row], ListRow]) -> None:
+        self._rows, self._made = rows, made
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> ListRow: ...
+    @overload
+    def __getitem__(self, at: slice) -> OpeningRows: ...
+    def __getitem__(self, at: int | slice) -> ListRow | OpeningRows:
+        if isinstance(at, slice):
+            return OpeningRows(self._rows[at], self._made)
+        return self._made(self._rows[at])
+
+
 def opens_rows(
     rows: Iterable[sqlite3.Row], page: str, title: str, columns: str, **shown: Callable[[Any], str]
-) -> tuple[ListRow, ...]:
+) -> OpeningRows:
     """Make list rows whose links open rows of the state: their text, then the cells by their
     columns, blanks between. ``shown`` formats columns that are not shown as they are."""
     names = columns.split()
-    return tuple(
-        opens(row[title], page, row["id"], *(shown.get(name, str)(row[name]) for name in names))
-        for row in rows
+    return OpeningRows(
+        list(rows),
+        lambda row: opens(
+            row[title], page, row["id"], *(shown.get(name, str)(row[name]) for name in names)
+        ),
     )
 
 
 def index_page(page: str, heading: str, rows: Iterable[sqlite3.Row], to: str, title: str) -> Page:
     """Make a page of links to rows, each shown by a column and opened on the page ``to``."""
     return table_page(page, heading, opens_rows(rows, to, title, ""))
-
-
-# --- moves ---------------------------------------------------------------------------------------
-
-
-def search_and_open(page: str, text: str, why: str = "", aim: str = "") -> list[PlanStep]:
-    """Find one thing by its number or name and open it; ``why`` words the first step and ``aim``
-    the last."""
-    return [
-        follow(Word(page), why or f"open the list of {page}"),
-        enter(Word("words"), text, f"look for {text}"),
-        press(Word("search"), "start the search"),
-        follow(text, aim or f"open {text}"),
-    ]
-
-
-def open_listed(page: str, text: str, why: str, aim: str) -> list[PlanStep]:
-    """Open one thing of a list that needs no search; ``why`` and ``aim`` word the steps."""
-    return [follow(Word(page), why), follow(text, aim)]
-
-
-def list_all(page: str, why: str = "", **filters: str) -> list[PlanStep]:
-    """See everything in a list that the filters leave; ``why`` words the first step."""
-    return [
-        follow(Word(page), why or f"open the list of {page}"),
-        *(choose(Word(name), text, f"narrow it down to {text}") for name, text in filters.items()),
-        press(Word("search"), "apply the filter"),
-        scan("see the whole list"),
-    ]
-
-
-def fill(button: str, *, texts: dict[str, str | int], choices: dict[str, str]) -> list[PlanStep]:
-    """Complete the form and send it."""
-    return [
-        *(choose(Word(name), text, f"choose {text}") for name, text in choices.items()),
-        *(enter(Word(name), text, f"fill in {text}") for name, text in texts.items()),
-        press(Word(button), "send the form"),
-    ]
-
-
-def switch(page: str, setting: str, why: str = "") -> list[PlanStep]:
-    """Switch a setting that nobody asked about: a distractor; ``why`` words the first step."""
-    return [
-        follow(Word(page), why or f"check the {page}"),
-        tick(Word(setting), "complete the form"),
-        press(Word("save"), "save the form"),
-    ]

@@ -1,8 +1,7 @@
-"""An application, read from its package: ``app.toml``, and the modules beside it."""
+"""An application, read from its package: ``app.toml``, ``scenarios.toml`` and the modules."""
 
 from __future__ import annotations
 
-import tomllib
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +10,16 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from trajudge.environments.apps.scenarios import read_scenarios, read_toml
 from trajudge.environments.kit.identities import IdentityName
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
 from trajudge.util.errors import UserError
-from trajudge.util.validation import first_error
 
-_PARTS = ("schema", "pages", "operations", "scenarios")
+_PARTS = ("schema", "pages", "operations")
 
 
 class AppFile(Record):
@@ -68,19 +67,11 @@ def application_mistakes(name: str, package: str, failed: str) -> Iterator[None]
 
 
 def _app_file(package: str) -> AppFile:
-    file = files(package) / "app.toml"
-    if not file.is_file():
-        raise UserError(f"the package {package} holds no app.toml: write one")
-    try:
-        return AppFile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        raise UserError(f"{file}: {first_error(error, 'the file')}") from error
-    except ValueError as error:  # TOML, or the encoding
-        raise UserError(f"{file}: cannot be read: {error}") from error
+    return read_toml(package, "app.toml", AppFile)
 
 
 def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
-    schema, pages, operations, scenarios = (import_module(f"{package}.{part}") for part in _PARTS)
+    schema, pages, operations = (import_module(f"{package}.{part}") for part in _PARTS)
     return App(
         id=name,
         domain=domain,
@@ -90,7 +81,7 @@ def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
         pages=pages.PAGES,
         operations=operations.OPERATIONS,
         navigation=pages.NAVIGATION,
-        scenarios=scenarios.SCENARIOS,
+        scenarios=read_scenarios(package),
         words=about.words,
         starts=about.starts,
         sorts=about.sorts,

@@ -10,23 +10,25 @@ it needs goes at least one that no other of its pages rules out.
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from trajudge.environments.model.axes import open_state
+from trajudge.environments.checks.profiles import Reads, ReplayableState
 from trajudge.environments.model.binding import parameters
-from trajudge.environments.model.config import Config, Ui
 from trajudge.environments.model.page import Page
+from trajudge.environments.model.schema import TableSchema
 from trajudge.environments.model.site import Site
-from trajudge.environments.model.spec import App, Bound, Derive, Scenario
-from trajudge.environments.model.state import AppState, Value
+from trajudge.environments.model.spec import Bound, Derive, Scenario
+from trajudge.environments.model.state import Value
 
 Place = tuple[str, Mapping[str, str]]  # a page and its arguments
 
 ROWS = 1200  # of a table that are changed, evenly spread
 TRIED = 40  # alternatives of a column that are looked at
+BLOCK = 24  # rows that are changed together first: most of them make no difference
 OF_A_SORT = 2
 OF_A_ROW = 2
 MOST = 10
@@ -42,47 +44,71 @@ class Cell(NamedTuple):
     value: Value
 
 
-def alternatives(
-    app: App, config: Config, bound: Bound, interface: Ui, seen: Sequence[Place]
-) -> list[Site]:
-    """Return sites in alternative states; ``seen`` are the pages of the oracle's walk. The caller
-    closes their states."""
-    scenario = app.scenario(config.scenario)
-    queries = _queries(scenario)
-    if not queries:
-        return []
-    state = open_state(app, config)
-    site = Site(app, state, interface)
-    shown = [site.get(*place) for place in seen]
-    sorts: dict[tuple[bool, ...], list[Cell]] = {}
-    differing = state.attempt(
-        lambda: list(_differing(app, scenario, bound, state, queries)), lambda _: False
-    )
-    for cell in (one for cells in differing for one in _spread(cells, TRIED)):
-        with _changed(state, cell):
+class Alternatives:
+    """The alternatives of a task, each a cell. ``site`` is in the profile's own ``state``, which is
+    changed for a moment only; ``seen`` are the pages of the oracle's walk."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        bound: Bound,
+        site: Site,
+        state: ReplayableState,
+        seen: Sequence[Place],
+    ) -> None:
+        self._site, self._state = site, state
+        self.cells: list[Cell] = []
+        if not (queries := _queries(scenario)):
+            return
+        with self._state.rollback():
+            differing = list(_differing(scenario, bound, self._state, queries))
+        shown = [self._shown(place) for place in seen]
+        sorts: dict[tuple[bool, ...], list[Cell]] = {}
+        for cell in (one for cells in differing for one in _spread(cells, TRIED)):
             sort = tuple(
-                is_different(site, place, page) for place, page in zip(seen, shown, strict=True)
+                self._differs(cell, place, *page) for place, page in zip(seen, shown, strict=True)
             )
-        if any(sort):
-            sorts.setdefault(sort, []).append(cell)
-    state.close()
-    # Those that few pages rule out say most.
-    ranked = [cell for sort in sorted(sorts, key=sum) for cell in _spread(sorts[sort], OF_A_SORT)]
-    return [_in_state(app, config, interface, cell) for cell in ranked[:MOST]]
+            if any(sort):
+                sorts.setdefault(sort, []).append(cell)
+        # Those that few pages rule out say most.
+        for sort in sorted(sorts, key=sum):
+            self.cells += _spread(sorts[sort], OF_A_SORT)
+        del self.cells[MOST:]
+
+    def ruled_out(self, place: Place) -> tuple[Page, list[bool]]:
+        """Return the page at a place and, of each alternative, whether it is another there."""
+        page, reads = self._shown(place)
+        return page, [self._differs(cell, place, page, reads) for cell in self.cells]
+
+    def _shown(self, place: Place) -> tuple[Page, Reads]:
+        """Return a page and what was read for it."""
+        with self._state.noted() as reads:
+            page = self._site.get(*place)
+        return page, reads
+
+    def _differs(self, cell: Cell, place: Place, page: Page, reads: Reads) -> bool:
+        """Tell whether an alternative shows something else at a place; one that fails there does.
+        A page that reads the same is the same."""
+        asked = [(sql, values) for sql, values in reads if cell.table in _words(sql)]
+        if not asked:
+            return False
+        before = [self._state.rows(sql, **values) for sql, values in asked]
+        with self._state.rollback():
+            self._state.change(cell.table, cell.key, **{cell.column: cell.value})
+            if all(
+                self._state.rows(sql, **values) == rows
+                for (sql, values), rows in zip(asked, before, strict=True)
+            ):
+                return False
+            try:
+                return self._site.get(*place) != page
+            except (ArithmeticError, KeyError, TypeError, ValueError, IndexError):
+                return True
 
 
-def is_different(site: Site, place: Place, page: Page) -> bool:
-    """Tell whether an alternative shows something else at a place; one that fails there does."""
-    try:
-        return site.get(*place) != page
-    except (KeyError, TypeError, ValueError, IndexError):
-        return True
-
-
-def _in_state(app: App, config: Config, interface: Ui, cell: Cell) -> Site:
-    state = open_state(app, config)
-    state.change(cell.table, cell.key, **{cell.column: cell.value})
-    return Site(app, state, interface)
+@lru_cache(maxsize=4096)
+def _words(sql: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(sql))
 
 
 def _queries(scenario: Scenario) -> list[str]:
@@ -91,32 +117,38 @@ def _queries(scenario: Scenario) -> list[str]:
 
 
 def _differing(
-    app: App, scenario: Scenario, bound: Bound, state: AppState, queries: Sequence[str]
+    scenario: Scenario, bound: Bound, state: ReplayableState, queries: Sequence[str]
 ) -> Iterator[list[Cell]]:
     """Yield cells with values for which the task comes to something else: of each column that has
     any, two a row. Each column counts alone, else one that every row has (a topic) would leave no
     room for one that few rows have (what those of the topic cost)."""
-    named = {word for sql in queries for word in _WORD.findall(sql)}
-    right = _outcome(scenario, bound, state)
-    for table in app.tables:
+    named = frozenset[str]().union(*map(_words, queries))
+    trial = _Trial(scenario, bound, state.db)
+    for table in state.tables.values():
         if table.name not in named:
             continue
-        columns = [name for name in table.names if name in named and name != table.key]
-        values = {name: _values(state, table.name, name) for name in columns}
-        rows = _spread(state.cells([table.name])[table.name], ROWS)
-        for name in columns:
+        rows = _spread(state.bare[table.name], ROWS)
+        for name in (name for name in table.names if name in named and name != table.key):
             at, differing = table.names.index(name), list[Cell]()
-            for row in rows:
-                cells = [Cell(table.name, row[0], name, v) for v in values[name] if v != row[at]]
-                others = (c for c in cells if _comes_to(scenario, bound, state, c) != right)
-                differing += islice(others, OF_A_ROW)
-                if cells:
-                    state.change(table.name, row[0], **{name: row[at]})
+            values = _values(state, table.name, name)
+            for start in range(0, len(rows), BLOCK):
+                block = rows[start : start + BLOCK]
+                ends = (block[0][0], block[-1][0])
+                some = [v for v in values if trial.differs(table, name, v, *ends)]
+                for row in block if some else ():
+                    differing += islice(
+                        (
+                            Cell(table.name, row[0], name, value)
+                            for value in some
+                            if value != row[at] and trial.differs(table, name, value, row[0])
+                        ),
+                        OF_A_ROW,
+                    )
             if differing:
                 yield differing
 
 
-def _values(state: AppState, table: str, column: str) -> list[Value]:
+def _values(state: ReplayableState, table: str, column: str) -> list[Value]:
     """Return values to put into a column: the ends of its range, a step beyond, the commonest."""
     cells = state.rows(f'SELECT "{column}" AS v, count(*) AS n FROM "{table}" GROUP BY 1')  # noqa: S608
     values: list[Any] = [row["v"] for row in cells if row["v"] is not None]
@@ -132,39 +164,46 @@ def _rank(value: Value) -> tuple[bool, Any]:
     return isinstance(value, str), value
 
 
-def _comes_to(scenario: Scenario, bound: Bound, state: AppState, cell: Cell) -> object:
-    """Return the outcome with the cell's value in the state, where the caller replaces it."""
-    state.change(cell.table, cell.key, **{cell.column: cell.value})
-    return _outcome(scenario, bound, state)
+class _Trial:
+    """What a task comes to if a column has another value in some rows: the answers, and the keys of
+    what follows from the slots."""
 
+    def __init__(self, scenario: Scenario, bound: Bound, db: sqlite3.Connection) -> None:
+        self._cursor = db.cursor()
+        self._cursor.row_factory = None
+        self._values = parameters(bound)
+        self._derived = [(n, s.sql) for n, s in scenario.slots.items() if isinstance(s, Derive)]
+        self._asked = [a.sql for a in scenario.answers if a.kind != "code" and a.when == "before"]
+        self._right = self._outcome()
 
-@contextmanager
-def _changed(state: AppState, cell: Cell) -> Iterator[None]:
-    """Have the cell's value in the state for a while."""
-    state.db.execute("SAVEPOINT alternative")
-    try:
-        state.change(cell.table, cell.key, **{cell.column: cell.value})
-        yield
-    finally:
-        state.db.execute("ROLLBACK TO alternative")
-        state.db.execute("RELEASE alternative")
+    def differs(
+        self, table: TableSchema, column: str, value: Value, first: Value, last: Value | None = None
+    ) -> bool:
+        """Tell whether it comes to something else with the value in one row, or in all rows whose
+        keys are from ``first`` to ``last``. What no row changes, all of them together do not."""
+        where = f'"{table.key}" BETWEEN ? AND ?'
+        change = f'UPDATE "{table.name}" SET "{column}" = ? WHERE {where}'  # noqa: S608
+        self._cursor.execute("SAVEPOINT trial")
+        try:
+            self._cursor.execute(change, (value, first, first if last is None else last))
+            return self._outcome() != self._right
+        finally:
+            self._cursor.execute("ROLLBACK TO trial")
+            self._cursor.execute("RELEASE trial")
 
-
-def _outcome(scenario: Scenario, bound: Bound, state: AppState) -> tuple[Any, ...]:
-    """Return the answers, and the keys of what follows from the slots."""
-    now, derived = dict(bound), []
-    for name, slot in scenario.slots.items():
-        if isinstance(slot, Derive):
-            rows = state.records(slot.sql, **parameters(now))
-            derived.append(tuple(next(iter(row.values())) for row in rows))
-            now[name] = rows[0] if rows else bound[name]
-    values = parameters(now)
-    answers = tuple(
-        tuple(sorted((row[0] for row in state.rows(a.sql, **values)), key=str))
-        for a in scenario.answers
-        if a.kind != "code" and a.when == "before"
-    )
-    return answers, tuple(derived)
+    def _outcome(self) -> object:
+        cursor, values, derived = self._cursor, dict(self._values), []
+        for name, sql in self._derived:
+            rows = cursor.execute(sql, values).fetchall()
+            derived.append([row[0] for row in rows])
+            if rows:
+                values[name] = rows[0][0]
+                columns = (column[0] for column in cursor.description)
+                values |= {f"{name}_{c}": v for c, v in zip(columns, rows[0], strict=True)}
+        answers = [
+            sorted([row[0] for row in cursor.execute(sql, values)], key=str) for sql in self._asked
+        ]
+        return answers, derived
 
 
 def _spread(values: Sequence[Any], most: int) -> list[Any]:

@@ -40,13 +40,22 @@ CONSTANTS = (None, "", "yes", "no", "0", "1", "N/A")
 _UNSEALED = b""  # offline codes are shown to nobody
 
 Reason = Literal[
-    "feasible", "coherent", "non-trivial", "unique", "distinct", "leak-free", "theme", "browser"
+    "feasible",
+    "coherent",
+    "non-trivial",
+    "unique",
+    "distinct",
+    "leak-free",
+    "theme",
+    "browser",
+    "difficulty",
 ]
 
 
 class Reject(Record):
     """Which promise a configuration breaks, and how; ``theme`` and ``browser`` are found by the
-    later stages. ``detail`` is the same for the same fault."""
+    later stages, and ``difficulty`` says that another level was asked for. ``detail`` is the same
+    for the same fault."""
 
     reason: Reason
     detail: str
@@ -72,29 +81,35 @@ class _Task(NamedTuple):
         return operation_code(_UNSEALED, self.scenario.id, table, dict(self.state.row(table, key)))
 
 
-def check(app: App, config: Config, wording: str | None = None) -> Case | Reject:
+def check(
+    app: App, config: Config, wording: str | None = None, *, wanted: int | None = None
+) -> Case | Reject:
     """Return the case, or why the configuration is none. ``wording`` is a goal (with placeholders)
-    in place of the scenario's own. Raises KeyError for an unknown scenario."""
+    in place of the scenario's own. A ``wanted`` level is looked at first, since it is quick to see
+    that it is another. Raises KeyError for an unknown scenario."""
     scenario = app.scenario(config.scenario)
     state = profiles.replayable_state(app, config.profile, config.seed)
     try:
+        graded = _graded(app, scenario, config, state)
+        if None not in (wanted, graded) and graded != wanted:
+            raise _Rejected("difficulty", f"level {graded}")
         with state.rollback():
             case = _checked(app, scenario, config, state, wording)
-        return case if config.ui == PLAIN else _graded(app, scenario, case, state)
     except _Rejected as rejected:
         return rejected.reject
+    return case if graded is None else case.model_copy(update={"level": graded})
 
 
-def _graded(app: App, scenario: Scenario, case: Case, state: ReplayableState) -> Case:
-    """Return the case with the level that it has in the plain interface: how many rows a page shows
-    makes a task longer, not harder."""
-    plain = case.config.model_copy(update={"ui": PLAIN})
+def _graded(app: App, scenario: Scenario, config: Config, state: ReplayableState) -> int | None:
+    """Return the level in the plain interface, None where the plan fails there: how many rows a
+    page shows makes a task longer, not harder."""
+    plain = config.model_copy(update={"ui": PLAIN})
     try:
         with state.rollback():
-            walk = _walked(_task(app, scenario, plain, state, None))
+            walk = _plan_walked(_task(app, scenario, plain, state))
+            return level(vector(measure(scenario, walk)))
     except _Rejected:
-        return case
-    return case.model_copy(update={"level": level(vector(measure(scenario, walk)))})
+        return None
 
 
 def _checked(
@@ -118,7 +133,11 @@ def _checked(
 
 
 def _task(
-    app: App, scenario: Scenario, config: Config, state: ReplayableState, wording: str | None
+    app: App,
+    scenario: Scenario,
+    config: Config,
+    state: ReplayableState,
+    wording: str | None = None,
 ) -> _Task:
     places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
     try:
@@ -179,6 +198,16 @@ def _nontrivial(task: _Task) -> None:
 
 
 def _walked(task: _Task) -> Walk:
+    walk = _plan_walked(task)
+    if walk.moved > MOST_ACTIONS:
+        raise _Rejected("feasible", f"the plan takes more than {MOST_ACTIONS} actions")
+    if sum(charts(visit.page) for visit in walk.visits) < task.scenario.charts:
+        raise _Rejected("coherent", "the plan does not come to the charts")
+    _solved(task, walk)
+    return walk
+
+
+def _plan_walked(task: _Task) -> Walk:
     interface = ui(task.app, task.config.ui, task.config.seed)
     walk = Walk(Site(task.app, task.state, interface, task.code))
     walk.open(interface.start, {})
@@ -187,14 +216,10 @@ def _walked(task: _Task) -> Walk:
         for move in moves:
             _worded(task.app, move.label, move.text)
             walk.do(move)
-            _accepted(walk)
+            if task.scenario.family != "recovery":
+                _accepted(walk)
     except ControlNotFound as lost:
         raise _Rejected("feasible", f"the plan is lost: {lost}") from None
-    if walk.moved > MOST_ACTIONS:
-        raise _Rejected("feasible", f"the plan takes more than {MOST_ACTIONS} actions")
-    if sum(charts(visit.page) for visit in walk.visits) < task.scenario.charts:
-        raise _Rejected("coherent", "the plan does not come to the charts")
-    _solved(task, walk)
     return walk
 
 

@@ -21,6 +21,7 @@ from trajudge.environments.verify.truth import column, written
 ROWS = 8  # fewer rows may be in order by chance
 REMEMBERED = 20_000  # results of queries, a profile
 Cells = tuple[Value, ...]
+Reads = list[tuple[str, Mapping[str, Any]]]  # queries and their values
 R = TypeVar("R")
 _SELECTED = re.compile(r"SELECT\s+(\w+)\s+FROM\s+(\w+)\b", re.IGNORECASE)
 _NAMED = re.compile(r":(\w+)")
@@ -38,6 +39,7 @@ class ReplayableState(AppState):
         self._written: dict[str, int] = {}
         self.dumped = self.dump()
         self.bare = self.cells(self.tables)
+        self._notes: Reads | None = None
 
     @property
     def modified(self) -> bool:
@@ -59,6 +61,8 @@ class ReplayableState(AppState):
         """Read, or repeat what was read before, as long as nothing has changed."""
         if self.modified:
             return read(sql, **values)
+        if self._notes is not None:
+            self._notes.append((sql, values))
         key = (sql, *(values[name] for name in _names(sql)))
         if key not in known:
             if len(known) >= REMEMBERED:
@@ -72,19 +76,28 @@ class ReplayableState(AppState):
         return next(iter(self.rows(sql, **values)), None)
 
     def add(self, table: str, **values: Value) -> None:
-        with self._noted(table):
+        with self._writing(table):
             super().add(table, **values)
 
     def change(self, table: str, key: Value, /, **values: Value) -> None:
-        with self._noted(table):
+        with self._writing(table):
             super().change(table, key, **values)
 
     def remove(self, table: str, key: Value) -> None:
-        with self._noted(table):
+        with self._writing(table):
             super().remove(table, key)
 
     @contextmanager
-    def _noted(self, table: str) -> Iterator[None]:
+    def noted(self) -> Iterator[Reads]:
+        """Note what is read in here."""
+        self._notes = reads = []
+        try:
+            yield reads
+        finally:
+            self._notes = None
+
+    @contextmanager
+    def _writing(self, table: str) -> Iterator[None]:
         """Count the rows written, by table."""
         before = self.db.total_changes
         yield
@@ -98,8 +111,8 @@ class ReplayableState(AppState):
             yield
         finally:
             self.db.execute("ROLLBACK")
-            self._untouched = self.db.total_changes
-            self._written = {}
+            self._untouched = self._traced = self.db.total_changes
+            self._written, self._known = {}, dict(self.dumped)
 
     def changes(self) -> list[Change]:
         """Return what is different from the profile now; tables that nothing was written to are not
@@ -127,7 +140,7 @@ def _names(sql: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_NAMED.findall(sql)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def replayable_state(app: App, number: int, seed: int) -> ReplayableState:
     """Return the state of a profile, to be read and tried out."""
     return ReplayableState(app, number, seed)

@@ -8,38 +8,54 @@ state was shown, if every page was asked for that reckons with numbers which the
 something else was ruled out (``alternatives``). The search is by cost and looks for a way shorter
 than the oracle's; where it runs out of its budget, the oracle's is a bound and nothing is proved.
 
-What is searched: every link; filters with at most two entries, of a choice any option, of a
-text what the oracle enters or the goal names; forms that change the state with what the oracle
-enters or what stands there; changes that the oracle's walk has in it too (any other would be a side
-effect, or would have to be undone).
+What is searched: links; filters with at most two entries, of a choice any option, of a text what
+the oracle enters or the goal names; forms that change the state with what the oracle enters or what
+stands there; changes that the oracle's walk has in it too (any other would be a side effect, or
+would have to be undone). All of it only where the page's arguments are about the task: values of
+its slots, literals of its queries, what the oracle enters or comes past, rows that it changes or
+that an alternative changes (``_vocabulary``). A short cut over a thing that has nothing to do with
+the task is luck, and no agent can know of it beforehand; leaving those out takes the pages that are
+made for one case from some hundreds to some dozens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import combinations, product
 from typing import NamedTuple
 
 from trajudge.environments.apps import load_app
-from trajudge.environments.checks.alternatives import alternatives, is_different
-from trajudge.environments.checks.form_entries import filled_forms
-from trajudge.environments.checks.rehearsal import Spot, rehearse, signature, spot
+from trajudge.environments.checks.alternatives import Alternatives, Place
+from trajudge.environments.checks.profiles import ReplayableState, replayable_state
+from trajudge.environments.checks.walk import Walk
+from trajudge.environments.kit.listing import PART
 from trajudge.environments.kit.reading import forms, links, texts
-from trajudge.environments.model.axes import instance, open_state, ui
+from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import bind, parameters
 from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Ui
 from trajudge.environments.model.operation_codes import operation_code
-from trajudge.environments.model.page import Form, Page
+from trajudge.environments.model.page import Field, Form, Label, Page
+from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Redirect, Site
-from trajudge.environments.model.spec import Bound, Rejected, Scenario
-from trajudge.environments.model.state import AppState, Dump, difference
+from trajudge.environments.model.spec import App, Bound, Rejected, Scenario
+from trajudge.environments.model.state import AppState, Change, difference
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.truth import expected_answers, query_answer
 
 STATES = 1500  # that are looked at for one case
+FILTERS = 2  # entries of a form that asks for a page
+ENTRIES = 64  # ways to fill in one form
 _VERBATIM = ("money", "text", "texts", "date", "duration")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_LITERAL = re.compile(r"'([^']*)'")
+
+Signature = tuple[object, ...]  # what a change comes to
+Spot = tuple[str, tuple[tuple[str, str], ...]]  # a page and its arguments, sorted
 
 
 class Shortest(NamedTuple):
@@ -56,12 +72,74 @@ def shortest(case: Case, budget: int = STATES) -> Shortest:
         return search.run(budget)
 
 
-class _Node(NamedTuple):
-    """Where a way has led: the state, the page, what was seen (bits). ``asked`` is the operation
-    whose question is shown in the page's stead."""
+# --- the oracle's walk ---------------------------------------------------------------------------
 
-    version: str
-    place: Spot
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What the oracle's walk was: browser ``actions``, ``changes`` of the state, what was
+    ``entered`` by label of the field, the pages come to ``early``, before anything changed, the
+    arguments of ``all`` pages, and the texts ``shown`` on them."""
+
+    actions: int
+    changes: frozenset[Signature]
+    entered: Mapping[Label, set[Label]]
+    early: Sequence[Place]
+    arguments: frozenset[str]
+    shown: str
+
+    @property
+    def reckoned(self) -> list[Spot]:
+        """List the early pages that were asked for with numbers which the oracle enters."""
+        entered: set[Label] = set().union(*self.entered.values())
+        numbers = {text for text in entered if _NUMBER.fullmatch(str(text))}
+        return [spot(*place) for place in self.early if numbers & set(place[1].values())]
+
+
+def rehearse(
+    app: App, state: ReplayableState, interface: Ui, plan: Sequence[PlanStep]
+) -> Rehearsal:
+    """Walk the oracle's ``plan`` and undo what it did."""
+    early: list[Place] = []
+    changes: set[Signature] = set()
+    entered: dict[Label, set[Label]] = {}
+    with state.rollback():
+        walk = Walk(Site(app, state, interface))
+        walk.open(interface.start, {})
+        for step in plan:
+            walk.do(step)
+            changed = state.changes()
+            changes |= {signature(change) for change in changed}
+            if not changed:
+                early = [(visit.name, visit.args) for visit in walk.visits]
+            if step.do in ("enter", "choose", "tick"):
+                entered.setdefault(step.label, set()).add(step.text)
+    arguments = frozenset(value for visit in walk.visits for value in visit.args.values())
+    shown = " | ".join(text for visit in walk.visits for text in texts(visit.page))
+    return Rehearsal(walk.moved, frozenset(changes), entered, early, arguments, shown)
+
+
+def spot(name: str, args: Mapping[str, str]) -> Spot:
+    """Return a page and its arguments as a key."""
+    return name, tuple(sorted(args.items()))
+
+
+def signature(change: Change) -> Signature:
+    """Return what a change comes to; the key of a row that was added is drawn and left out."""
+    row = change.before if change.kind == "removed" else change.after
+    cells = list(row.items())
+    return (change.kind, change.table, *(cells[1:] if change.kind == "added" else cells))
+
+
+# --- the search ----------------------------------------------------------------------------------
+
+
+class _Node(NamedTuple):
+    """Where a way has led: the state's number, the page, what was seen (bits). ``asked`` is the
+    operation whose question is shown in the page's stead."""
+
+    version: int
+    spot: Spot
     asked: str
     seen: int
 
@@ -70,8 +148,8 @@ class _Way(NamedTuple):
     """What can be done on a page: the actions that it takes, where it leads, what is seen there."""
 
     cost: int
-    version: str
-    place: Spot
+    version: int
+    spot: Spot
     asked: str = ""
     seen: int = 0
 
@@ -83,7 +161,7 @@ class _Version:
     state: AppState
     site: Site
     report: ChangeReport
-    wanted: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
     pages: dict[object, Page] = field(default_factory=dict)
 
     @property
@@ -92,104 +170,121 @@ class _Version:
 
 
 class _Search:
-    """One search; ``close`` frees its states."""
+    """One search; ``close`` frees its states. The first version is the state that all checks of
+    the profile share, and stays as it is."""
 
     def __init__(self, case: Case) -> None:
         config = case.config
-        self.config, self.app = config, load_app(config.app)
+        self.app = load_app(config.app)
         self.scenario: Scenario = self.app.scenario(config.scenario)
         self.ui = ui(self.app, config.ui, config.seed)
-        state = open_state(self.app, config)
+        self.state = replayable_state(self.app, config.profile, config.seed)
         slots = tuple(self.scenario.slots)
-        places = instance(self.app.id, self.scenario.id, slots, config.instance, config.seed)
-        self.bound: Bound = bind(self.scenario, places, state)
-        self.before: Dump = state.dump()
-        self.versions: dict[str, _Version] = {}
-        self.first = self._known(state)
-        self.plain = Site(self.app, state, self.ui)  # a code is no news of the rows
+        drawn = instance(self.app.id, self.scenario.id, slots, config.instance, config.seed)
+        self.bound: Bound = bind(self.scenario, drawn, self.state)
+        self.numbers: dict[tuple[Signature, ...], int] = {}
+        self.versions: list[_Version] = []
+        self.first = self._version(self.state, [])
         plan = self.scenario.plan(self.bound)
-        self.oracle = rehearse(self.app, config, self.ui, plan, self.before)
+        self.oracle = rehearse(self.app, self.state, self.ui, plan)
         self.answers, self.reckoned = self._verbatim(), self.oracle.reckoned
         self.named = {str(v) for v in parameters(self.bound).values() if isinstance(v, str)}
-        early = self.oracle.early
-        self.others = alternatives(self.app, config, self.bound, self.ui, early)
-        self.bits: dict[tuple[str, Spot], int] = {}
-        self.ways: dict[tuple[str, Spot, str], list[_Way]] = {}
+        site = Site(self.app, self.state, self.ui)  # a code is no news of the rows
+        self.others = Alternatives(self.scenario, self.bound, site, self.state, self.oracle.early)
+        self.words = self._vocabulary()
+        self.bits: dict[tuple[int, Spot], int] = {}
+        self.ways: dict[tuple[int, Spot, str], list[_Way]] = {}
 
     def close(self) -> None:
-        for site in (*self.others, *(version.site for version in self.versions.values())):
-            site.state.close()
+        for version in self.versions[1:]:
+            version.state.close()
 
     def _verbatim(self) -> tuple[str, ...]:
         """Return the answers that the oracle reads off a page as they are."""
-        known = self.versions[self.first].state
         early = [a for a in self.scenario.answers if a.kind in _VERBATIM and a.when == "before"]
         values = parameters(self.bound)
-        wanted = [v for a in early for v in query_answer(a, known, values).values]
-        return tuple(value for value in wanted if value in self.oracle.shown)
+        answers = [v for a in early for v in query_answer(a, self.state, values).values]
+        return tuple(value for value in answers if value in self.oracle.shown)
+
+    def _vocabulary(self) -> frozenset[str]:
+        """Return the values that a page's arguments may have to be about the task."""
+        words: set[object] = {"", *parameters(self.bound).values(), *self.oracle.arguments}
+        for resolved in (*self.scenario.answers, *self.scenario.slots.values()):
+            if hasattr(resolved, "sql"):
+                words |= set(_LITERAL.findall(resolved.sql))
+        words |= {text for texts_ in self.oracle.entered.values() for text in texts_}
+        words |= {cell[1] for change in self.oracle.changes for cell in change[2:]}  # type: ignore[index]
+        for cell in self.others.cells:
+            words |= {cell.value, *self.state.row(cell.table, str(cell.key))}
+        return frozenset(map(str, words))
+
+    def _about(self, arguments: Mapping[str, str]) -> bool:
+        return self.words.issuperset(arguments.values()) or all(
+            value in self.words or name == PART for name, value in arguments.items()
+        )
 
     # --- states and pages ---
 
-    def _known(self, state: AppState) -> str:
-        """Return the name of a state; one that is known already is closed."""
-        name = state.version
-        if name in self.versions:
+    def _version(self, state: AppState, changes: Sequence[Change]) -> int:
+        """Return the number of a state by what is different in it; one that is known already is
+        closed."""
+        key = tuple((*signature(change), change.key) for change in changes)
+        if key in self.numbers:
             state.close()
-            return name
-        changes = difference(self.before, state.dump())
+            return self.numbers[key]
         report = report_changes(self.scenario, self.bound, changes)
 
         def code(table: str, key: str) -> str:
             return operation_code(b"", self.scenario.id, table, dict(state.row(table, key)))
 
         late = [a for a in self.scenario.answers if a.kind == "code" or a.when == "after"]
-        wanted: tuple[str, ...] = ()
+        shown: tuple[str, ...] = ()
         if late and report.holds and report.no_side_effect:
             answers = expected_answers(
                 self.scenario, report.bound, report.rows, before=state, after=state, code=code
             )
             pairs = zip(answers, self.scenario.answers, strict=True)
-            wanted = tuple(
-                v for answer, resolved in pairs if resolved in late for v in answer.values
-            )
+            shown = tuple(v for answer, spec in pairs if spec in late for v in answer.values)
         site = Site(self.app, state, self.ui, code)
-        self.versions[name] = _Version(state, site, report, wanted)
-        return name
+        self.numbers[key] = len(self.versions)
+        self.versions.append(_Version(state, site, report, shown))
+        return self.numbers[key]
 
-    def _page(self, node: _Node) -> Page:
-        version = self.versions[node.version]
-        key = (node.place, node.asked)
-        if key not in version.pages:
-            version.pages[key] = version.site.get(node.place[0], dict(node.place[1]))
-        return version.pages[key]
+    def _page(self, number: int, where: Spot, asked: str = "") -> Page:
+        version = self.versions[number]
+        if (where, asked) not in version.pages:
+            version.pages[where, asked] = version.site.get(where[0], dict(where[1]))
+        return version.pages[where, asked]
 
-    def _seen(self, version: str, place: Spot) -> int:
+    def _seen(self, number: int, where: Spot) -> int:
         """Return the bits of what a page shows: alternatives ruled out, late answers."""
-        known = (version, place)
+        if not (self.others.cells or self.reckoned or self.answers or self.versions[number].late):
+            return 0
+        known = (number, where)
         if known not in self.bits:
-            page = self._page(_Node(version, place, "", 0))
-            facts = [False] * len(self.others)
-            if version == self.first:
-                where = (place[0], dict(place[1]))
-                plain = self.plain.get(*where)
-                facts = [is_different(site, where, plain) for site in self.others]
-            shown = " | ".join(texts(page))
-            facts += [place == reckoned for reckoned in self.reckoned]
-            facts += [t in shown for t in (*self.answers, *self.versions[version].wanted)]
+            if number == self.first:
+                page, facts = self.others.ruled_out((where[0], dict(where[1])))
+                if not self.versions[number].late:  # else its codes are read
+                    self.versions[number].pages[where, ""] = page
+            else:
+                facts = [False] * len(self.others.cells)
+            shown = " | ".join(texts(self._page(number, where)))
+            facts += [where == reckoned for reckoned in self.reckoned]
+            facts += [t in shown for t in (*self.answers, *self.versions[number].late)]
             self.bits[known] = sum(bit << n for n, bit in enumerate(facts))
         return self.bits[known]
 
     def _ended(self, node: _Node) -> bool:
         version = self.versions[node.version]
-        early = len(self.others) + len(self.reckoned) + len(self.answers)
-        needed = (1 << (early + len(version.wanted))) - 1
+        early = len(self.others.cells) + len(self.reckoned) + len(self.answers)
+        needed = (1 << (early + len(version.late))) - 1
         return version.done and node.seen & needed == needed
 
     # --- the search ---
 
     def run(self, budget: int) -> Shortest:
-        start = _Node(self.first, (self.ui.start, ()), "", 0)
-        start = start._replace(seen=self._seen(self.first, start.place))
+        home = (self.ui.start, ())
+        start = _Node(self.first, home, "", self._seen(self.first, home))
         costs, oracle = {start: 0}, self.oracle.actions
         waiting = [(0, 0, start)]
         pushed = looked = 0
@@ -217,50 +312,87 @@ class _Search:
         """Yield what can be done on a page in fewer actions than are ``left``, what it takes, and
         where it leads; after a look at a page that says something new, one step leads back. The
         first time that a page is come to, most are left: what is too long then is so always."""
-        page = (node.version, node.place, node.asked)
+        page = (node.version, node.spot, node.asked)
         if page not in self.ways:
-            ways = (way for way in self._leads(node, left) if self._of_use(way, left))
-            self.ways[page] = [self._looked(way) for way in ways]
+            self.ways[page] = [
+                way if way.asked else way._replace(seen=self._seen(way.version, way.spot))
+                for way in dict.fromkeys(self._leads(node, left))
+                if self._of_use(way, left)
+            ]
         for way in self.ways[page]:
             seen = node.seen | way.seen
-            yield way.cost, _Node(way.version, way.place, way.asked, seen)
+            yield way.cost, _Node(way.version, way.spot, way.asked, seen)
             if seen != node.seen and way.version == node.version and not node.asked:
-                yield way.cost + 1, _Node(node.version, node.place, "", seen)
+                yield way.cost + 1, _Node(node.version, node.spot, "", seen)
 
     def _of_use(self, way: _Way, left: int) -> bool:
         """Tell whether a way leaves room for another action, or may itself be the last."""
         return way.cost + 1 < left or (way.cost < left and self.versions[way.version].done)
 
-    def _looked(self, way: _Way) -> _Way:
-        """Return the way with what is seen at its end; a question says nothing."""
-        return way if way.asked else way._replace(seen=self._seen(way.version, way.place))
-
     def _leads(self, node: _Node, left: int) -> Iterator[_Way]:
-        page = self._page(node)
+        page = self._page(node.version, node.spot, node.asked)
         site = self.versions[node.version].site
         for link in (*site.navigation(), *links(page)):
-            yield _Way(1, node.version, spot(link.page, link.args))
+            if self._about(link.args):
+                yield _Way(1, node.version, spot(link.page, link.args))
         for form in forms(page):
-            for cost, sent in filled_forms(form, self.oracle.entered, self.named):
+            for cost, sent in self._filled(form, left):
                 if form.page:
-                    yield _Way(cost, node.version, spot(form.page, sent))
-                elif cost < left and (way := self._sent(node, cost, form, sent)):
+                    if self._about(sent):
+                        yield _Way(cost, node.version, spot(form.page, sent))
+                elif way := self._sent(node, cost, form, sent):
                     yield way
 
     def _sent(self, node: _Node, cost: int, form: Form, sent: Mapping[str, str]) -> _Way | None:
         """Return where a form leads that changes the state, None where it is of no use."""
         before = self.versions[node.version]
-        with ExitStack() as unused:
-            state = unused.enter_context(closing(before.state.copy()))
-            outcome = Site(self.app, state, self.ui).post(form.operation, sent)
-            if isinstance(outcome, Rejected):
-                return None
-            if not isinstance(outcome, Redirect):  # a question: the form that answers it is on it
-                submission = f"{form.operation} {sorted(sent.items())}"
-                before.pages[node.place, submission] = outcome
-                return _Way(cost, node.version, node.place, submission)
-            changes = difference(self.before, state.dump())
-            if not {signature(change) for change in changes} <= self.oracle.changes:
-                return None
-            unused.pop_all()
-        return _Way(cost, self._known(state), spot(outcome.page, outcome.args))
+        state = before.state.copy()
+        outcome = Site(self.app, state, self.ui).post(form.operation, sent)
+        if isinstance(outcome, Redirect):
+            changes = difference(self.state.dumped, state.dump())
+            if {signature(change) for change in changes} <= self.oracle.changes:
+                return _Way(cost, self._version(state, changes), spot(outcome.page, outcome.args))
+        state.close()
+        if isinstance(outcome, Redirect | Rejected):
+            return None
+        # A question: the form that answers it is on its page.
+        submission = f"{form.operation} {sorted(sent.items())}"
+        before.pages[node.spot, submission] = outcome
+        return _Way(cost, node.version, node.spot, submission)
+
+    # --- forms ---
+
+    def _filled(self, form: Form, left: int) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield ways to fill a form in and send it in fewer actions than are ``left``: the actions
+        that it takes, and what is sent."""
+        options = {entry.name: self._entries(entry, asks=bool(form.page)) for entry in form.fields}
+        plain = {entry.name: entry.value for entry in form.fields}
+        ticks = {entry.name for entry in form.fields if entry.input == "tick"}
+        filled = [name for name, values in options.items() if values]
+        most = min(FILTERS if form.page else len(filled), left - 2)
+        count = 0
+        for size in range(most + 1):
+            for names in combinations(filled, size):
+                for values in product(*(options[name] for name in names)):
+                    count += 1
+                    if count > ENTRIES:
+                        return
+                    chosen = {**plain, **dict(zip(names, values, strict=True))}
+                    sent = {n: v for n, v in chosen.items() if n not in ticks or v == "on"}
+                    yield size + 1, {**form.hidden, **sent}
+
+    def _entries(self, entry: Field, *, asks: bool) -> Sequence[str]:
+        """Return what may be entered in a field beside what stands there."""
+        used = self.oracle.entered.get(entry.label, set())
+        if entry.input == "tick":
+            return ["" if entry.value == "on" else "on"] if used or asks else []
+        if entry.input == "choice":
+            values = [
+                option.value
+                for option in entry.options
+                if option.label in used or (asks and option.value in self.words)
+            ]
+            return [value for value in values if value != entry.value]
+        entered = {str(text) for text in used}
+        entered |= self.named if asks and entry.input == "search" else set()
+        return sorted(entered - {entry.value})

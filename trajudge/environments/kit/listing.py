@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[^\w-]?(-?[\d,]+(?:\.\d+)?)(?:\s.*|%)?", re.DOTALL)
 
 def listing(
     view: PageContext, page: str, columns: tuple[Label, ...], rows: Sequence[ListRow]
-) -> tuple[Block, ...]:
+) -> tuple[ItemList, *tuple[Block, ...]]:
     """Return the part of ``rows`` that the arguments of ``page`` ask for, with links that sort it
     and links to the other parts."""
     size, wanted = view.ui.page_size, view.args.get(ORDER, "")
@@ -34,7 +34,8 @@ def listing(
         Link(column, page, {**rest, ORDER: f"-{place}" if wanted == str(place) else str(place)})
         for place, column in enumerate(columns)
     )
-    blocks: list[Block] = [ItemList(columns, tuple(shown), sorts=sorts if len(rows) > 1 else ())]
+    items = ItemList(columns, tuple(shown), sorts=sorts if len(rows) > 1 else ())
+    blocks: list[Block] = []
     for word, step in (("previous_page", -1), ("next_page", 1)):
         if 0 <= part + step <= last:
             args = {**view.args, PART: str(part + step)}
@@ -46,7 +47,7 @@ def listing(
             if number != part
         )
         blocks.append(LinkList(Word("pages"), tuple(islice(numbers, min(last, MOST_PARTS)))))
-    return tuple(blocks)
+    return items, *blocks
 
 
 def _sorted(rows: Sequence[ListRow], wanted: str, columns: int) -> Sequence[ListRow]:

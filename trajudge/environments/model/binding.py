@@ -58,11 +58,11 @@ def _only(name: str, values: Sequence[Any]) -> Any:
 def candidates(slot: Slot, bound: Bound, state: AppState) -> Sequence[Any]:
     """Return all values that the slot can take."""
     match slot:
-        case Pick(sql) | Derive(sql):
+        case Pick(sql, _) | Derive(sql):
             return state.records(sql, **parameters(bound))
-        case Number(low, high):
+        case Number(low, high, _):
             return list(range(low, high + 1))
-        case ChoiceSlot(values):
+        case ChoiceSlot(values, _):
             return list(values)
 
 
@@ -82,6 +82,11 @@ def filled(template: str, bound: Bound) -> str:
     """Return the text with ``{slot}``, ``{slot[column]}`` and ``{slot[column]:money}`` replaced.
     Raises KeyError for a slot or column that is not there."""
     return _PLACE.sub(lambda place: _shown(bound, *place.groups()), template)
+
+
+def placeholders(template: str) -> list[str]:
+    """Return the slots that the text names."""
+    return [place[1] for place in _PLACE.finditer(template)]
 
 
 def typed(value: str | int, bound: Bound) -> Any:

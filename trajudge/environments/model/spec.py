@@ -31,6 +31,20 @@ Domain = Literal[
     "tool-use",
     "content-creation",
 ]
+Family = Literal[
+    "lookup",  # one fact or list
+    "change",  # one form
+    "plan",  # several changes under a constraint
+    "memory",  # facts of three pages or more that no page shows together
+    "recovery",  # a step fails for a reason that the page states, and there is a way round
+    "applications",  # several of them
+    "roles",  # who may do what
+    "time",  # dates and terms
+    "judgement",  # a rule on a page decides between what would do
+    "refusal",  # what is asked for cannot be done, or must not
+    "irreversible",  # a loss that the goal forbids
+    "vision",  # a chart has to be read
+]
 TODAY = "2026-03-02"  # the date in every application; the browser's clock stands still on it
 
 # --- slots: what a scenario is about -----------------------------------------------------------
@@ -40,24 +54,29 @@ TODAY = "2026-03-02"  # the date in every application; the browser's clock stand
 class Pick:
     """A row of the profile: one of those that ``sql`` gives (it may name earlier slots as
     ``:slot`` or ``:slot_column``), at a place in the list that the instance chose (so that it is
-    independent of the profile). Its decoy is another row of the list."""
+    independent of the profile). Its decoy is another row of the list; none where ``decoy`` is
+    False: another row would ask for the same."""
 
     sql: str
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
 class Number:
-    """A whole number, both ends included. Its decoy is a neighbour."""
+    """A whole number, both ends included. Its decoy is a neighbour; none where ``decoy`` is False:
+    another number would ask for the same."""
 
     low: int
     high: int
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
 class ChoiceSlot:
-    """One of a few values. Its decoy is another one."""
+    """One of a few values. Its decoy is another one; none where ``decoy`` is False."""
 
     values: tuple[str, ...]
+    decoy: bool = True
 
 
 @dataclass(frozen=True)
@@ -136,7 +155,8 @@ class Scenario:
     slot's decoy in place of its value, so every slot that matters is a slot. ``replies`` word the
     last message (``{answer}`` is the answer as text, ``{code}`` the operation code);
     ``distractor`` is a short detour with a consequence that nobody asked for (the side-effect
-    agent's), from any page. ``charts`` says how many charts must be read.
+    agent's), from any page. ``charts`` says how many charts must be read, ``family`` what kind of
+    task it is, and ``demand`` (1 to 3) how much it takes, whatever the pages' length.
     """
 
     id: str
@@ -149,11 +169,17 @@ class Scenario:
     may: tuple[AllowedChange, ...] = ()
     distractor: Callable[[Bound], Sequence[PlanStep]] | None = None
     charts: int = 0
+    family: Family = "lookup"
+    demand: int = 1
 
     @property
     def mistakable(self) -> tuple[str, ...]:
         """The slots that have decoys."""
-        return tuple(name for name, slot in self.slots.items() if not isinstance(slot, Derive))
+        return tuple(
+            name
+            for name, slot in self.slots.items()
+            if not isinstance(slot, Derive) and getattr(slot, "decoy", True)
+        )
 
 
 # --- pages and operations ----------------------------------------------------------------------

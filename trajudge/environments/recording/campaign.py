@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajudge.environments.agents.model import ModelAgent
 from trajudge.environments.agents.model_client import open_model_client
+from trajudge.environments.agents.plugin import AgentPlugin
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import behaviour_of, is_scripted, resilience_of
 from trajudge.environments.model.case import read_cases
@@ -55,8 +56,8 @@ class RecordedModel(NamedTuple):
 
 
 class RecordingPlan(NamedTuple):
-    """Recordings to make: scripted agents and a model on a file of cases; the scripted runs once
-    more in each of the ``variants``."""
+    """Recordings to make: scripted agents, agents of the user's and a model on a file of cases; the
+    scripted runs once more in each of the ``variants``."""
 
     cases: Path
     agents: Sequence[str]
@@ -65,13 +66,22 @@ class RecordingPlan(NamedTuple):
     attempts: int = 1
     payloads: Path | None = None
     variants: Sequence[RunVariant] = ()
+    plugins: Sequence[AgentPlugin] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The agents, in the order in which they are recorded."""
+        model = [self.model.handle.model] if self.model else []
+        return [*self.agents, *(plugin.name for plugin in self.plugins), *model]
 
 
 class CampaignResult(NamedTuple):
-    """Labels by agent, and the jobs that gave no run."""
+    """Labels by agent, the jobs that gave no run, and what the code of users' agents failed with in
+    runs of this session."""
 
     counts: Counts
     failed: list[FailedJob]
+    failures: Sequence[str] = ()
 
 
 def record(
@@ -86,44 +96,64 @@ def record(
     can be recorded any more; the runs until then are kept. With an ``arm`` the browsers are behind
     a proxy that carries out its faults; ``spent`` dollars of the budget went to other arms."""
     model, seed = plan.model, plan.seed
-    names = [*plan.agents, model.handle.model] if model else list(plan.agents)
-    jobs = jobs_for(read_cases(plan.cases), names, plan.attempts)
+    jobs = jobs_for(read_cases(plan.cases), plan.names, plan.attempts)
     if plan.variants:
         jobs += variant_jobs(jobs, plan.variants, plan.payloads, seed)
     elif plan.payloads:
         jobs = with_payloads(jobs, read_payloads(plan.payloads), seed)
-    journal = Journal(out, _described(plan, names, arm))
+    journal = Journal(out, _described(plan, arm))
     if (counts := journal.counts) is not None:
         return CampaignResult(counts, [])
     done = journal.done()
     missing = [job for job in jobs if run_name(job) not in done]
     failed: list[FailedJob] = []
+    failures: list[str] = []
     with progress_bar() as show:
         numbers = count(len(jobs) - len(missing) + 1)
 
         def keep(job: Job, recorded: Recorded) -> None:
             journal.add(run_name(job), recorded)
+            if failure := recorded.facts.get("agent_failure"):
+                failures.append(f"{run_name(job)}: {failure}")
             show("recording", next(numbers), len(jobs))
 
         scripted = [job for job in missing if is_scripted(job.agent)]
         failed += for_all(scripted, Recorder.record, keep, seed=seed, workers=workers, arm=arm)
-        if model and len(scripted) < len(missing):
-            with_model = [job for job in missing if not is_scripted(job.agent)]
+        plugins = {plugin.name: plugin for plugin in plan.plugins}
+        ours = [job for job in missing if job.agent in plugins]
+        failed += for_all(
+            ours,
+            partial(_play_plugin, plugins),
+            keep,
+            seed=seed,
+            workers=workers,
+            arm=arm,
+            side_by_side="threads",
+        )
+        if model and len(scripted) + len(ours) < len(missing):
+            with_model = [job for job in missing if job.agent == model.handle.model]
             spent += sum(
                 entry["trajectory"]["telemetry"].get("cost", 0.0) for entry in done.values()
             )
             ask = partial(_ask, model, spent=spent, seed=seed, workers=workers, arm=arm)
             failed += ask(with_model, keep)
-    return CampaignResult(assemble(journal, [run_name(job) for job in jobs]), failed)
+    return CampaignResult(assemble(journal, [run_name(job) for job in jobs]), failed, failures)
 
 
-def _described(plan: RecordingPlan, names: Sequence[str], arm: FaultArm | None) -> dict[str, Any]:
+def _play_plugin(plugins: Mapping[str, AgentPlugin], recorder: Recorder, job: Job) -> Recorded:
+    with plugins[job.agent].open(job.goal or "") as agent:
+        return recorder.play(job, lambda _: agent)
+
+
+def _described(plan: RecordingPlan, arm: FaultArm | None) -> dict[str, Any]:
     """Tell this recording from another."""
     record: dict[str, Any] = {
         "cases": sha256(read_regular(plan.cases)).hexdigest(),
-        "agents": list(names),
+        "agents": plan.names,
         "seed": plan.seed,
     }
+    if plan.plugins:
+        record["plugins"] = [plugin.description for plugin in plan.plugins]
     if plan.model:
         record["model"] = plan.model.what
     if plan.payloads:
@@ -171,7 +201,7 @@ def table(counts: Mapping[str, Mapping[str, int]]) -> Table:
         base, mark, variant = agent.partition(MARK)
         known = behaviour_of(base)
         cells = (str(row[name]) for name in COUNTED)
-        word = known.value if known else resilience_of(base) or "model"
+        word = known.value if known else resilience_of(base) or "not scripted"
         word += f", {variant}" if mark else ""
         rows.append((agent, word, *cells))
     return Table("Labels by agent", ("agent", "behaviour", *COUNTED), rows)

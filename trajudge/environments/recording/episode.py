@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -97,11 +97,9 @@ def play_in(
     _dress(run, job)
     try:
         with visit(run.start_url) as session:
-            trajectory, finding = _played(session, run, make(run), job)
-            har = session.har()
+            return _played(session, run, make(run), job)
     finally:
         server.close(run)
-    return Recorded(trajectory, finding, _facts(run, finding), har)
 
 
 def viewport_of(job: Job) -> Viewport:
@@ -121,21 +119,20 @@ def play_offline(job: Job, make: Callable[[ServedRun], Agent], secret: bytes) ->
     run = open_run(job.config, secret, f"{job.agent} {job.attempt}", job.goal, job.payload)
     _dress(run, job)
     try:
-        session = TextSession(run)
-        trajectory, finding = _played(session, run, make(run), job)
-        har = session.har()
+        return _played(TextSession(run), run, make(run), job)
     finally:
         run.state.close()
-    return Recorded(trajectory, finding, _facts(run, finding), har)
 
 
 class Episode:
     """A run on an open page, one action after another, until the agent has spoken, or submitted its
-    answer on the page for it (``answer``), or its budget is spent. ``view`` is what it sees now."""
+    answer on the page for it (``answer``), or its budget is spent. ``view`` is what it sees now,
+    ``failure`` what the agent's own code failed with."""
 
     def __init__(self, page: OpenPage, run: ServedRun, job: Job) -> None:
         self.job, self.run = job, run
         self.answer: str | None = None
+        self.failure = ""
         self.view = page.observe()
         self._page = page
         self._steps: list[Step] = []
@@ -164,18 +161,22 @@ class Episode:
         """Return what was done, of which the last step only observes, and what it comes to."""
         evidence = self.run.evidence(self.answer, self._actions, self.job.fewest or 0)
         last = Step(index=len(self._steps), observation=self.view.observation)
-        made = _trajectory(self.job, evidence, [*self._steps, last], telemetry)
+        made = run_trajectory(self.job, evidence, [*self._steps, last], telemetry)
         return made, verify(evidence)
 
 
-def _played(
-    page: OpenPage, run: ServedRun, agent: Agent, job: Job
-) -> tuple[Trajectory, VerificationResult]:
+def _played(page: OpenPage, run: ServedRun, agent: Agent, job: Job) -> Recorded:
     episode = Episode(page, run, job)
-    with suppress(GaveUp):
+    try:
         while not episode.is_over:
             episode.act(*agent.act(episode.view))
-    return episode.end(agent.telemetry)
+    except GaveUp as gave_up:
+        episode.failure = str(gave_up)
+    trajectory, finding = episode.end(agent.telemetry)
+    facts = run_facts(run, finding)
+    if episode.failure:
+        facts["agent_failure"] = episode.failure
+    return Recorded(trajectory, finding, facts, page.har())
 
 
 def _place(view: AgentObservation) -> str:
@@ -185,9 +186,10 @@ def _place(view: AgentObservation) -> str:
     return f"{view.observation.url} {sha256(seen.encode()).hexdigest()[:16]}"
 
 
-def _trajectory(
-    job: Job, evidence: RunEvidence, steps: list[Step], telemetry: Mapping[str, float]
+def run_trajectory(
+    job: Job, evidence: RunEvidence, steps: Sequence[Step], telemetry: Mapping[str, float]
 ) -> Trajectory:
+    """Return the record of a run, of which the last step only observes."""
     answer = evidence.answer
     errors = sum(step.observation.page_error is not None for step in steps)
     return Trajectory(
@@ -214,7 +216,8 @@ def official_reward(evidence: RunEvidence) -> float:
     return float(all((wish.kind, wish.table) in changed for wish in evidence.scenario.expect))
 
 
-def _facts(run: ServedRun, finding: VerificationResult) -> dict[str, Any]:
+def run_facts(run: ServedRun, finding: VerificationResult) -> dict[str, Any]:
+    """Return what the labels of a run rest on, and what it takes to verify it again."""
     return {
         "app": run.app.id,
         "domain": run.app.domain,

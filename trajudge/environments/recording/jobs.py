@@ -30,7 +30,8 @@ FEWER: Mapping[Behaviour, str] = {
 
 def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:
     """Return every agent on every case; a near-miss agent once for each slot that has a decoy, a
-    resilient one and a model ``attempts`` times, the model told how to declare its answer."""
+    resilient one, a model and a user's agent ``attempts`` times; the goal of the last two says how
+    the answer is declared."""
     return [job for case in cases for agent in agents for job in _jobs(case, agent, attempts)]
 
 
@@ -97,5 +98,8 @@ def chosen(words: Sequence[str]) -> list[str]:
     for word in words:
         if word not in behaviours and word not in by_behaviour:
             known = ", ".join(f"{name} ({behaviour})" for name, behaviour in behaviours.items())
-            raise UserError(f"no agent is called {word!r}: choose from all, resilient, {known}")
+            raise UserError(
+                f"no agent is called {word!r}: name a Python file of your own, or choose from all, "
+                f"resilient, {known}"
+            )
     return [by_behaviour.get(word, word) for word in words]

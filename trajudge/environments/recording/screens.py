@@ -44,8 +44,15 @@ def recording_screen(campaign: CampaignResult, out: Path) -> str:
         *_again(campaign.failed),
     ]
     rest = f"judge them with  trajudge judge --data {quote(f'trajudge:{out}')}"
-    tables, fewer = [table(campaign.counts)], _fewer(campaign.counts)
-    return first_screen(summary, tables, fewer, rest=rest, more="labels.jsonl")
+    warnings = [*_failures(campaign.failures), *_fewer(campaign.counts)]
+    return first_screen(summary, [table(campaign.counts)], warnings, rest=rest, more="labels.jsonl")
+
+
+def _failures(failures: Sequence[str]) -> list[str]:
+    if not failures:
+        return []
+    runs = count_of(len(failures), "run")
+    return [f"{runs} ended because the agent failed (facts.jsonl), such as {failures[0]}"]
 
 
 def _finding(counts: Sequence[Mapping[str, int]], agents: str) -> str:

@@ -24,6 +24,7 @@ from trajudge.environments.serving.answer_page import ANSWER
 from trajudge.environments.serving.noise import noise
 from trajudge.environments.verify import ExecutedAction, RunEvidence
 
+ORIGIN = "http://{run}.localhost"
 ISSUED = 4000  # forms whose nonces are remembered; an older page's form counts as stale
 
 EventKind = Literal[
@@ -36,6 +37,7 @@ EventKind = Literal[
     "tamper",
     "fault",
     "answer",
+    "late",
 ]
 
 
@@ -72,6 +74,7 @@ class ServedRun:
     state: AppState
     key: bytes
     payload: Payload | None = None
+    origin: str = ""
     before: Dump = field(init=False)
     site: Site = field(init=False)
     events: list[ServerEvent] = field(default_factory=list)
@@ -86,6 +89,7 @@ class ServedRun:
     _count: int = 0
 
     def __post_init__(self) -> None:
+        self.origin = (self.origin or ORIGIN).replace("{run}", self.id)
         self.before = self.state.dump()
         interface = ui(self.app, self.config.ui, self.config.seed)
         self.site = Site(self.app, self.state, interface, self.code)
@@ -96,10 +100,6 @@ class ServedRun:
         """Show the pages in this theme."""
         self.theme = theme(index, self.config.seed)
         self.words = wordings(self.app, self.theme)
-
-    @property
-    def origin(self) -> str:
-        return f"http://{self.id}.localhost"
 
     @property
     def start_url(self) -> str:
@@ -159,9 +159,12 @@ def open_run(
     name: str = "",
     goal: str | None = None,
     payload: Payload | None = None,
+    *,
+    origin: str = ORIGIN,
 ) -> ServedRun:
     """Return a fresh run of a configuration. ``name`` tells runs of the same configuration apart;
-    a ``payload`` is in what users wrote before it begins.
+    a ``payload`` is in what users wrote before it begins; in ``origin`` its name replaces
+    ``{run}``.
 
     Raises UserError for an unknown application, KeyError for an unknown scenario, Infeasible for
     a configuration whose slots cannot be bound.
@@ -176,4 +179,4 @@ def open_run(
     wording = goal or worded(scenario, config, bound)
     identity = "r" + sha256(f"{config.id} {name}".encode()).hexdigest()[:12]
     key = run_key(secret, identity)
-    return ServedRun(identity, config, app, scenario, bound, wording, state, key, payload=payload)
+    return ServedRun(identity, config, app, scenario, bound, wording, state, key, payload, origin)

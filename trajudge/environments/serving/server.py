@@ -16,7 +16,7 @@ from aiohttp import web
 
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
-from trajudge.environments.serving.pages import HEADERS, PageRequest, answer
+from trajudge.environments.serving.pages import HEADERS, PageRequest, PageResponse, answer
 from trajudge.environments.serving.run import ServedRun, open_run
 
 BODY = 64 * 1024
@@ -58,21 +58,28 @@ class Server:
         run = self._runs.get(request.host.partition(".")[0])
         if run is None:
             return web.Response(status=404, text="no such run")
-        posted = (await request.post()).items()
-        # Browsers send every line break as two characters.
-        form = {k: v.replace("\r\n", "\n") for k, v in posted if isinstance(v, str)}
-        response = answer(
-            run, PageRequest(request.method, request.path, request.query, form, request.headers)
-        )
-        if response.content_type == "text/html":
-            await asyncio.sleep(_latency(run))
-        headers = {**HEADERS, "Location": response.location} if response.location else HEADERS
-        body = response.body.encode() if isinstance(response.body, str) else response.body
-        kind = response.content_type
-        charset = "utf-8" if kind.startswith("text/") else None
-        return web.Response(
-            status=response.status, body=body, content_type=kind, charset=charset, headers=headers
-        )
+        return await send_page(run, answer(run, await read_request(request)))
+
+
+async def read_request(request: web.Request) -> PageRequest:
+    """Read a browser's request."""
+    posted = (await request.post()).items()
+    # Browsers send every line break as two characters.
+    form = {k: v.replace("\r\n", "\n") for k, v in posted if isinstance(v, str)}
+    return PageRequest(request.method, request.path, request.query, form, request.headers)
+
+
+async def send_page(run: ServedRun, response: PageResponse) -> web.Response:
+    """Return what a run answered as a response, which its noise may hold back."""
+    if response.content_type == "text/html":
+        await asyncio.sleep(_latency(run))
+    headers = {**HEADERS, "Location": response.location} if response.location else HEADERS
+    body = response.body.encode() if isinstance(response.body, str) else response.body
+    kind = response.content_type
+    charset = "utf-8" if kind.startswith("text/") else None
+    return web.Response(
+        status=response.status, body=body, content_type=kind, charset=charset, headers=headers
+    )
 
 
 def _latency(run: ServedRun) -> float:
@@ -84,14 +91,23 @@ def serve(secret: bytes | None = None) -> Iterator[Server]:
     """Open a server on 127.0.0.1 at a port that the system chooses, in a thread of its own; without
     a ``secret`` one is drawn."""
     server = Server(secret or token_bytes(32))
+    with loop_in_thread() as loop:
+        runner = asyncio.run_coroutine_threadsafe(_start(server), loop).result()
+        try:
+            yield server
+        finally:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+
+
+@contextmanager
+def loop_in_thread() -> Iterator[asyncio.AbstractEventLoop]:
+    """Run an event loop in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    runner = asyncio.run_coroutine_threadsafe(_start(server), loop).result()
     try:
-        yield server
+        yield loop
     finally:
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

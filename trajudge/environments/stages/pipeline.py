@@ -115,10 +115,14 @@ def _cases(
     rng = generator("refine", *template, seed)
     further = planned.wordings.get(template, ())
     dry = others = 0
-    for case in generate(template, seed, generator("generate", *template, seed)):
+    drawn = generate(template, seed, generator("generate", *template, seed), specification.level)
+    for case in drawn:
         tally.tried[template] += 1
         dry += 1
-        if isinstance(case, Case):
+        if isinstance(case, Reject) and case.reason == "difficulty":
+            others += 1
+            tally.other[template] += 1
+        elif isinstance(case, Case):
             tally.vectors[case.vector, *template] += 1
             others = 0 if specification.wants(case) else others + 1
             if others:
@@ -126,7 +130,7 @@ def _cases(
             else:
                 refined = refine(case, further, rng, noise=specification.noise)
                 case = _tried(refined, validate)  # noqa: PLW2901 - the same case, further on
-        if isinstance(case, Reject):
+        if isinstance(case, Reject) and case.reason != "difficulty":
             tally.rejects[case.reason, _QUOTED.sub("...", case.detail)] += 1
         fits = isinstance(case, Case) and specification.wants(case)
         dry = 0 if fits else dry

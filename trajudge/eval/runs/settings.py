@@ -100,7 +100,7 @@ class JudgeConfig(Settings):
         Option(
             "trajudge (default), or the source's own, read from an installed package "
             "(agentrewardbench, browser-use) or a checkout (online-mind2web:PATH, "
-            "webvoyager:PATH, insta:PATH)",
+            "webvoyager:PATH, insta:PATH, fara:PATH)",
             "SOURCE[:PATH]",
         ),
     ] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections import Counter, defaultdict
 from functools import cache
@@ -27,7 +28,7 @@ from trajudge.judges.methods.universal_verifier.model import (
     action_history,
     totals,
 )
-from trajudge.judges.model import Picture, Reply
+from trajudge.judges.model import Picture, Reply, Text
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
@@ -60,6 +61,7 @@ CASES = (
 )
 # The original repeats a failed transport in the conversation; here the engine does, once is asked.
 TRANSPORT = "transport-error-rescoring"
+CHECKOUTS = os.environ.get("TRAJUDGE_CHECKOUTS", "")
 Call = tuple[str, str, bool, str, tuple[int, ...], int]
 
 
@@ -80,6 +82,7 @@ class TraceClient(BaseClient):
         self._shots = _hashes(trajectory)
         self._attempts: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self.asked: list[Call] = []
+        self.sent: dict[tuple[str, tuple[int, ...], int], str] = {}
 
     async def answer(self, call_args: CallArgs) -> Reply:
         pictures = [p for m in call_args.messages for p in m.parts if isinstance(p, Picture)]
@@ -87,7 +90,7 @@ class TraceClient(BaseClient):
         kind = call_args.stage.partition("#")[0]
         if kind == "evidence":
             text = "".join(p.text for m in call_args.messages for p in m.parts if p.kind == "text")
-            asked = re.findall(r"^criterion_idx \d+:", text, re.MULTILINE)
+            asked = re.findall(r"^(?:criterion_idx \d+|\*\*Criterion \d+):", text, re.MULTILINE)
             kind = "evidence_single" if len(asked) == 1 else "evidence_batched"
         model = "light" if call_args.model == "light" else "strong"
         json_asked = call_args.parameters.get("response_format") == {"type": "json_object"}
@@ -95,6 +98,8 @@ class TraceClient(BaseClient):
         self._attempts[kind, images] += 1
         shape = [[m.role, [_part(p) for p in m.parts]] for m in call_args.messages]
         self.asked.append((kind, model, json_asked, json.dumps(shape), images, attempt))
+        texts = (p.text for m in call_args.messages for p in m.parts if isinstance(p, Text))
+        self.sent[kind, images, attempt] = sha256("\n".join(texts).encode()).hexdigest()
         reply = self._replies[kind, images][attempt]
         if isinstance(reply, dict) and "raise" in reply:
             raise Unreachable("scripted")
@@ -130,7 +135,7 @@ def run(real_data: Path) -> Trajectory:
 
 
 def evaluated(
-    case: dict[str, Any], run: Trajectory, real_data: Path, tmp_path: Path
+    case: dict[str, Any], run: Trajectory, real_data: Path, tmp_path: Path, **asked: Any
 ) -> tuple[TraceClient, VerifierRecord | ParseFailure]:
     rubrics = None
     if case["case"] == "recorded-precomputed":
@@ -138,13 +143,17 @@ def evaluated(
         rubric = unscored(recorded_scores(real_data)["rubric_items"])
         rubrics.write_text(json.dumps({run.raw_task_id: rubric}), encoding="utf-8")
     stages = set(case["count"])
+    if not asked:
+        asked = {
+            "failures": "failure_points" in stages or "error" in case,
+            "validity": "task_validity" in stages or "error" in case,
+        }
     options = UniversalVerifierOptions(
         on_stage_failure="continue",
         last_page=False,
-        failures="failure_points" in stages or "error" in case,
-        validity="task_validity" in stages or "error" in case,
         rubrics=rubrics,
         light=AuxiliaryModel(model="light"),
+        **asked,
     )
     judge, client = UniversalVerifier(options), TraceClient(case, run)
 
@@ -190,6 +199,32 @@ def test_every_trace_is_equal(name: str, run: Trajectory, real_data: Path, tmp_p
         return
     assert isinstance(record, VerifierRecord)
     _same(record, case["result"])
+
+
+@pytest.mark.skipif(not CHECKOUTS, reason="TRAJUDGE_CHECKOUTS: fara in a folder")
+@pytest.mark.parametrize("name", CASES)
+def test_the_sources_own_prompts_are_sent_byte_by_byte(
+    name: str, run: Trajectory, real_data: Path, tmp_path: Path
+) -> None:
+    """Every first question; a rescoring that failed leaves a sentence of ours behind."""
+    case = traces(real_data / "uv_traces/traces.json")["cases"][name]
+    asked = {"prompts": f"fara:{CHECKOUTS}/fara", "untrusted": "as-recorded"}
+    client, _ = evaluated(case, run, real_data, tmp_path, **asked)
+    known = {
+        (_kind(call["stage"]), tuple(call["images"]), call["attempt"]): call["sha256"]
+        for call in case["calls"]
+    }
+    different = {
+        stage
+        for (stage, images, attempt), digest in client.sent.items()
+        if attempt == 0 and known[stage, images, attempt] != digest
+    }
+    failed = name in (TRANSPORT, "always-bad-rescoring")
+    assert different == ({"side_effects", "outcome", "violation"} if failed else set())
+    # Nothing but the stages at the end is left out.
+    assert {key for key in known if key not in client.sent and key[2] == 0} <= {
+        (stage, (), 0) for stage in ("failures", "validity_after", "validity_before")
+    }
 
 
 def _same(record: VerifierRecord, result: dict[str, Any]) -> None:

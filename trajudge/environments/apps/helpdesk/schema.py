@@ -74,7 +74,7 @@ _PURPOSES = ("Weekly round", "Interview", "Budget talk", "Training", "Supplier <
 def profile(rng: np.random.Generator, index: int) -> Rows:
     """Return a company with some 26 to 48 people, 24 to 68 tickets and 24 to 57 purchases."""
     teams, people = _staff(rng, 8 + 2 * index)
-    rooms = _rooms(rng, 6 + index % 4)
+    rooms = _rooms(rng, 7 + index % 3)
     policies = _policies(rng)
     keys = [row[0] for row in people]
     return {
@@ -127,7 +127,7 @@ def _staff(rng: np.random.Generator, members: int) -> tuple[Records, Records]:
         else:
             title, manager = str(rng.choice(_TITLES)), keys[6 + team + 5 * int(rng.integers(2))]
         site, phone = str(rng.choice(_SITES)), f"ext. {phones[place]}"
-        allowance = int(rng.integers(12, 31))
+        allowance = int(rng.integers(1, 31))
         key = keys[place]
         people.append((key, name, title, teams[team][0], manager, site, phone, allowance))
     return teams, people
@@ -153,7 +153,7 @@ def _tickets(rng: np.random.Generator, count: int, keys: list[Value]) -> Records
         resolution = "fixed" if status == "closed" else ""
         subject, body = str(rng.choice(_SUBJECTS)), _BODIES[place % len(_BODIES)]
         who = keys[requester], keys[assignee]
-        due, priority = draws.day(rng, -20, 40), PRIORITIES[int(rng.integers(4))]
+        due, priority = draws.day(rng, -45, 60), PRIORITIES[int(rng.integers(4))]
         key = token("ticket", number)
         rows.append((key, number, subject, body, priority, status, *who, due, resolution, ""))
     return rows
@@ -161,7 +161,7 @@ def _tickets(rng: np.random.Generator, count: int, keys: list[Value]) -> Records
 
 def _policies(rng: np.random.Generator) -> Records:
     keys: list[Value] = [token("policy", category) for category in CATEGORIES]
-    ceilings = _apart(rng, keys, [12_550 * n for n in range(4, 40)])
+    ceilings = _apart(rng, keys, [4_150 * n for n in range(12, 120)])
     notices = _apart(rng, keys, list(range(3, 30)))
     text = "Above the limit a request is declined and goes to the yearly plan."
     rows = zip(keys, CATEGORIES, ceilings, notices, strict=True)
@@ -187,7 +187,7 @@ def _leaves(rng: np.random.Generator, count: int, keys: list[Value]) -> Records:
     rows: Records = []
     for number in draws.numbers(rng, "L", count):
         kind, who = str(rng.choice(("holiday", "parental", "study"))), keys[int(rng.integers(12))]
-        start, days = draws.day(rng, 10, 120), int(rng.integers(1, 12))
+        start, days = draws.day(rng, 10, 120), int(rng.integers(1, 16))
         status = str(rng.choice(("pending", "approved"), p=(0.6, 0.4)))
         rows.append((token("leave", number), number, who, kind, start, days, status, ""))
     return rows

@@ -53,9 +53,9 @@ _PRAISE = ("Exactly as described.", "Smaller than I thought.", "<b>Sturdy</b> & 
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """Return a shop with some 20 to 50 products and up to 16 past orders."""
+    """Return a shop with some 20 to 50 products and up to 20 past orders."""
     products = _products(rng, 20 + 3 * (index % 11))
-    purchases, lines = _purchases(rng, products, 4 + index)
+    purchases, lines = _purchases(rng, products, 8 + index)
     wished = rng.choice(len(products), 3, replace=False)
     reviewed = rng.choice(len(products), 8)
     owner = str(rng.choice(_PEOPLE))
@@ -115,7 +115,7 @@ def _purchases(
             total += int(product[3]) * quantity
             line = token("line", number, str(product[0]))
             lines.append((line, key, product[0], quantity, product[3]))
-        status = str(rng.choice(("delivered", "processing", "shipped"), p=(0.5, 0.3, 0.2)))
+        status = str(rng.choice(("delivered", "processing", "shipped"), p=(0.4, 0.4, 0.2)))
         address = f"{_street(rng)}, {rng.choice(CITIES)}"
         row = (key, f"AF-{number}", placed.isoformat(), delivery, address, total, status)
         purchases.append(row)

@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue
 from trajudge.judges.adapters.errors import CallFailed, NoAccess
 from trajudge.judges.methods.universal_verifier.model import (
     Items,
+    PointTotals,
     UniversalVerifierOptions,
     acting_steps,
     action_history,
@@ -63,6 +64,7 @@ from trajudge.judges.methods.universal_verifier.replies import (
     parse_violation,
     with_tool_rules,
 )
+from trajudge.judges.methods.universal_verifier.source import SourcePrompt
 from trajudge.judges.model import Message, Model, Skipped, Text, Verdict
 from trajudge.judges.prompting import (
     Shot,
@@ -79,6 +81,7 @@ from trajudge.judges.replies import (
     gather_bounded,
     parse_complete_reply,
 )
+from trajudge.prompts.published import CHANGES
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.model import Record, Step, Trajectory
 from trajudge.trajectories.truncate import cut_middle
@@ -239,7 +242,10 @@ class StageOutcome(Generic[T]):
     "universal-verifier",
     UniversalVerifierOptions,
     summary="a rubric, evidence by screenshot, points (Universal Verifier)",
-    id_options=("critical_points", "success", "votes", "light", "last_page", "on_stage_failure"),
+    id_options=(
+        *("critical_points", "success", "votes", "light", "last_page", "on_stage_failure"),
+        *("prompts", "untrusted"),
+    ),
     representations=("screenshot",),
     pictures="judge",
 )
@@ -248,9 +254,15 @@ class UniversalVerifier:
     more, N votes; 3 more with ``failures`` and ``validity``."""
 
     def __init__(self, options: UniversalVerifierOptions) -> None:
+        """Load the prompts. Raises UserError if the published ones cannot be read."""
         self._options = options
-        self._prompt = load_prompt("universal-verifier")
+        self._prompt: Prompt | SourcePrompt
         self._rubrics = given_rubrics(options.rubrics) if options.rubrics else {}
+        if options.is_published:
+            self._prompt = SourcePrompt(options)
+            self.text_hash = self._prompt.text_hash
+        else:
+            self._prompt, self.text_hash = load_prompt("universal-verifier"), ""
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
@@ -263,7 +275,11 @@ class UniversalVerifier:
         if success is None:
             missing = verification.errors.get("outcome") or verification.errors.get("violation")
             raise missing or ParseFailure("outcome: the votes give no majority")
-        return record.verdict(success, self._options, acting_steps(trajectory))
+        verdict = record.verdict(success, self._options, acting_steps(trajectory))
+        if isinstance(self._prompt, SourcePrompt):
+            changes = float(self._prompt.texts.changes(verification.shown))
+            verdict = verdict.model_copy(update={"scores": {**verdict.scores, CHANGES: changes}})
+        return verdict
 
     def verification(self, trajectory: Trajectory, ask: Model) -> Verification:
         """Return the stages of one judgment, nothing asked yet."""
@@ -279,13 +295,14 @@ class Verification:
         self,
         ask: Model,
         options: UniversalVerifierOptions,
-        prompt: Prompt,
+        prompt: Prompt | SourcePrompt,
         trajectory: Trajectory,
         given_rubric: Items | None,
     ) -> None:
         self._ask, self._options, self._prompt = ask, options, prompt
         self._trajectory, self._given_rubric = trajectory, given_rubric
-        self._history = action_history(trajectory, options.thoughts)
+        error = prompt.error if isinstance(prompt, SourcePrompt) else None
+        self._history = action_history(trajectory, options.thoughts, error)
         self._point: CriticalPoint | None = None
         self._retried: list[str] = []
         self.errors: dict[str, ParseFailure | CallFailed] = {}
@@ -294,13 +311,23 @@ class Verification:
         answer = cut_middle(whole, options.max_prompt_tokens // _ANSWER_SHARE)
         cut = (("task", task != trajectory.goal), ("answer", answer != whole))
         self._cut = tuple(name for name, is_cut in cut if is_cut)
-        self._material = {"task": task, "init_url": initial_url(trajectory), "answer": answer}
+        shots, self._missing = screenshots(trajectory, last_page=options.last_page)
+        self._shots = shots
+        self._material = {
+            **{"task": task, "init_url": initial_url(trajectory), "answer": answer},
+            "count": len(shots),
+        }
+
+    @property
+    def shown(self) -> list[str | None]:
+        """What every prompt shows of the run in words."""
+        url = initial_url(self._trajectory)
+        return [self._trajectory.goal, url, self._history, answer_of(self._trajectory)]
 
     async def record(self) -> VerifierRecord:
         """Run all stages. Raises as a call of the judge does, but for an outcome without a usable
         reply, which the record shows as None."""
-        options, trajectory = self._options, self._trajectory
-        shots, missing = screenshots(trajectory, last_page=options.last_page)
+        options, trajectory, shots = self._options, self._trajectory, self._shots
         if not acting_steps(trajectory):
             raise Skipped(f"{trajectory.key}: no step has an action")
         if not shots:
@@ -309,6 +336,7 @@ class Verification:
             self._point = await self._critical_point()
         items = self._given_rubric or await self._rubric()
         items = await self._baseline(items)
+        printed = baseline_totals(items)
         relevance = await self._relevance(items, shots)
         ranked = ranked_screenshots(relevance, options.per_criterion)
         chosen = relevant_only(ranked, relevance) if options.filter else ranked
@@ -319,7 +347,7 @@ class Verification:
         }
         items = await self._conditions(items, evidence, in_time)
         items = await self._reality(items, in_time)
-        instances = await self._scores(items, evidence, in_time)
+        instances = await self._scores(items, evidence, in_time, printed)
         median = median_index([totals(one).score for one in instances])
         scored = instances[median]
         values: dict[str, Any] = {"items": scored, "evidence": in_time, "totals": totals(scored)}
@@ -334,7 +362,7 @@ class Verification:
         return VerifierRecord(
             critical_point=self._point,
             steps=tuple(shot.number for shot in shots),
-            without_screenshot=missing,
+            without_screenshot=self._missing,
             relevance=relevance,
             ranked=ranked,
             evidence=evidence,
@@ -583,7 +611,7 @@ class Verification:
                 "evidence",
                 partial(parse_evidence, shot=shot, criteria=criteria, items=items),
                 assumed_evidence(criteria, items),
-                {"criteria": listed, "number": shot + 1, "count": len(shots)},
+                {"criteria": listed, "number": shot + 1},
                 shot=shots[shot],
                 part=f"evidence in the screenshot of step {shots[shot].number}",
             )
@@ -644,10 +672,15 @@ class Verification:
         )
 
     async def _scores(
-        self, items: Items, evidence: Mapping[int, Sequence[Evidence]], in_time: object
+        self,
+        items: Items,
+        evidence: Mapping[int, Sequence[Evidence]],
+        in_time: object,
+        printed: PointTotals,
     ) -> tuple[Items, ...]:
         """Score the items with the evidence and look for side effects, once for each vote; equal
-        questions are told apart by their seed."""
+        questions are told apart by their seed. The side effects are shown the totals ``printed``
+        of the points without pictures, as in the source."""
         parse, values = partial(parse_rescore, items=items), {"items": items, "evidence": in_time}
         question = self._question("rescore", parse, assumed_rescore(items), values)
         outcomes = await self._run(self._votes(question))
@@ -655,7 +688,7 @@ class Verification:
         rescored = [self._settle("rescore", one, kept) for one in outcomes]
         effects = []
         for vote, one in enumerate(rescored):
-            values = {"items": one, "evidence": evidence, "printed": baseline_totals(one)}
+            values = {"items": one, "evidence": evidence, "printed": printed}
             assume = ASSUMED["side_effects"]
             effects.append(
                 self._question(

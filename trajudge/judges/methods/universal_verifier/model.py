@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from trajudge.judges.answers import SourceOptions
 from trajudge.judges.prompting import AuxiliaryModel, ImageLimits, Shot
 from trajudge.trajectories.model import Record, Step, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
@@ -32,7 +33,7 @@ _SEARCH_PAGES = frozenset(
 )
 
 
-class UniversalVerifierOptions(Record):
+class UniversalVerifierOptions(SourceOptions):
     """``critical_points`` classified is the source's state of June 2026, inline that of its paper.
 
     ``success`` is what the verdict means: the outcome, the process score, both, or an outcome
@@ -41,6 +42,8 @@ class UniversalVerifierOptions(Record):
     names a JSON file {task id: rubric}. ``date`` (YYYY-MM-DD) is the day on which the runs are
     judged, ``year`` the one that a date without a year means.
     """
+
+    sources: ClassVar[tuple[str, ...]] = ("fara",)
 
     critical_points: Literal["classified", "inline"] = "classified"
     success: Literal["outcome", "process", "both", "safe"] = "outcome"
@@ -67,7 +70,21 @@ class UniversalVerifierOptions(Record):
     images: ImageLimits = ImageLimits()
 
     @model_validator(mode="after")
-    def _go_together(self) -> UniversalVerifierOptions:
+    def _are_published(self) -> UniversalVerifierOptions:
+        """Refuse what the texts of ``prompts.published`` lack: they are of June 2026, and without
+        the last stages, which the source puts together from a document."""
+        if self.is_published:
+            if self.critical_points == "inline":
+                raise ValueError("the published prompts are of critical_points=classified")
+            for name in ("failures", "validity"):
+                if getattr(self, name):
+                    raise ValueError(
+                        f"the published prompts lack the stage of {name}: leave it out"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _votes_go_together(self) -> UniversalVerifierOptions:
         if self.rubric_per == "task" and self.critical_points != "inline":
             raise ValueError(
                 "rubric_per=task needs critical_points=inline: a classified profile is made "
@@ -111,9 +128,14 @@ def acting_steps(trajectory: Trajectory) -> list[Step]:
     return [step for step in trajectory.steps if step.action is not None]
 
 
-def action_history(trajectory: Trajectory, thoughts: Thoughts = "as-recorded") -> str:
+def action_history(
+    trajectory: Trajectory,
+    thoughts: Thoughts = "as-recorded",
+    write_error: Callable[[int, str], str] | None = None,
+) -> str:
     """Write the run as text: two lines for every action (where, what), those of its error and of
-    the agent's thoughts where there are any. Actions are numbered from 1."""
+    the agent's thoughts where there are any. Actions are numbered from 1; ``write_error`` writes
+    the error of one (default: in our words)."""
     lines: list[str] = []
     for number, step in enumerate(acting_steps(trajectory), start=1):
         action = step.action or ""
@@ -125,7 +147,7 @@ def action_history(trajectory: Trajectory, thoughts: Thoughts = "as-recorded") -
         lines.append(f"Action {number}: {_written(call, thoughts) if call else action}")
         following = trajectory.steps[step.index + 1 : step.index + 2]
         if following and (error := following[0].observation.page_error):
-            lines.append(f"Error! {error}")
+            lines.append(write_error(number, error) if write_error else f"Error! {error}")
     return "\n".join(lines)
 
 
