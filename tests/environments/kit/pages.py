@@ -65,7 +65,8 @@ def items(draw: st.DrawFn) -> parts.ItemList:
     row = st.builds(parts.ListRow, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
     columns = tuple(draw(LABEL) for _ in range(width + 1))
     rows = tuple(draw(st.lists(row, max_size=3)))
-    sorts = tuple(draw(LINK) for _ in columns) if rows and draw(st.booleans()) else ()
+    sorted_by = st.lists(LINK, min_size=width + 1, max_size=width + 1).map(tuple)
+    sorts = draw(sorted_by) if draw(st.booleans()) and rows else ()
     return parts.ItemList(columns, rows, sorts=sorts)
 
 

@@ -24,7 +24,7 @@ from trajudge.environments.model.page import (
 from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext, PageMaker
 
-OTHERS = 6  # that a page about one thing links to
+OTHERS = 10  # that a page about one thing links to
 
 
 def detail(

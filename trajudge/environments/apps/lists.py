@@ -81,8 +81,11 @@ def list_page(
     side = (Section(Word("narrow"), tuple(narrow)),) if narrow else ()
     known = {link.label: link for links in narrow for link in links.links}
     names = headings(columns)
-    items, *rest = listing(view, page, names, rows)
-    return Page(Word(page), (*before, *side, _linked(items, names, known), *rest))
+    listed = (
+        _linked(block, names, known) if isinstance(block, ItemList) else block
+        for block in listing(view, page, names, rows)
+    )
+    return Page(Word(page), (*before, *side, *listed))
 
 
 def _linked(items: ItemList, names: tuple[Word, ...], known: Mapping[Label, Link]) -> ItemList:

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[^\w-]?(-?[\d,]+(?:\.\d+)?)(?:\s.*|%)?", re.DOTALL)
 
 def listing(
     view: PageContext, page: str, columns: tuple[Label, ...], rows: Sequence[ListRow]
-) -> tuple[ItemList, *tuple[Block, ...]]:
+) -> tuple[Block, ...]:
     """Return the part of ``rows`` that the arguments of ``page`` ask for, with links that sort it
     and links to the other parts."""
     size, wanted = view.ui.page_size, view.args.get(ORDER, "")
@@ -47,7 +47,7 @@ def listing(
             if number != part
         )
         blocks.append(LinkList(Word("pages"), tuple(islice(numbers, min(last, MOST_PARTS)))))
-    return items, *blocks
+    return (items, *blocks)
 
 
 def _sorted(rows: Sequence[ListRow], wanted: str, columns: int) -> Sequence[ListRow]:
