@@ -227,9 +227,9 @@ def followed(page: Any, done: Case) -> tuple[str, str]:
             link = page.get_by_role("link", name=name, exact=True).first
             if link.count():
                 break
-            onward = [words["next_page"], words["menu"]]
-            turns = [page.get_by_role("link", name=each, exact=True).first for each in onward]
-            next(turn for turn in turns if turn.count()).click()
+            menu = page.locator("summary", has_text=words["menu"])
+            turned = page.get_by_role("link", name=words["next_page"], exact=True).first
+            (menu if menu.count() and not turned.count() else turned).click()
         link.click()
     run.state.close()
     return answer, page.inner_text("body")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ from tests.eval.judge_command import model, run, statuses
 from tests.eval.judge_replies import reply
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.waiting import wait_until
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.answers import AnswerOptions
@@ -248,6 +253,44 @@ def test_a_small_model_on_this_machine_answers_readably(
     assert first.judge == f"simplified-none:local:{weights().stem}"
     assert "Cost: $0.0000, " in capsys.readouterr().out
     assert read_manifest(Path("run"))["endpoint"].startswith("local#")
+
+
+def servers(pid: int) -> list[str]:
+    """The processes that a process started: the model's server, which loads before anything is
+    asked."""
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def has_ended(pid: str) -> bool:
+    try:
+        return not Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are read in /proc")
+def test_a_signal_ends_a_local_model_and_the_same_command_goes_on() -> None:
+    """Started from Python, since a shell's background jobs ignore SIGINT."""
+    words = ["--data", "sample", "--model", f"local:{weights()}", "--representation", "none"]
+    words += ["--limit", "2", "--max-tokens", "24", "--repair", "0", "--out", "run"]
+    command = [sys.executable, "-m", "trajudge", "judge", *words]
+    for asked in (False, True):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            [server] = wait_until(partial(servers, process.pid), process)
+            if asked:
+                wait_until(Path("run/calls.jsonl").exists, process)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=60)
+            assert process.returncode == 130, errors
+            assert b"interrupted" in errors and b"Traceback" not in errors
+            wait_until(partial(has_ended, server))
+            if asked:
+                assert len(statuses()) < 2
+                assert read_manifest(Path("run"))["model"] == f"local:{weights().stem}"
+    assert main(words) in (0, 1)  # 24 tokens may hold no verdict
+    assert len(statuses()) == 2
 
 
 def test_what_is_no_model_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

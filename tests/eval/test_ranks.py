@@ -435,7 +435,7 @@ def test_rows_of_our_own_and_of_published_prompts_show_whose_they_are(
         if row["benchmark"] == "shop"
     }
     assert rows["own"]["judge"] == "simplified-axtree:gpt-4o"
-    assert rows["published"]["judge"] == "simplified-axtree-prompts-agentrewardbench:gpt-4o"
+    assert rows["published"]["judge"] == "simplified-axtree-agentrewardbench:gpt-4o"
     known = load_texts("simplified", "agentrewardbench").text_hash[:12]
     assert {row["published_prompts"] for row in rows.values() if row["prompts"]} == {known}
     assert rows["own"]["prompts"] != rows["published"]["prompts"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -28,6 +29,7 @@ pytestmark = [
     pytest.mark.skipif(find_spec("agent_reward_bench") is None, reason="needs agent-reward-bench"),
 ]
 ASKED = sorted(FIGURES.keys() - {"functional"})
+HISTORIES = int(os.environ.get("TRAJUDGE_HISTORIES", "38"))
 TABLES = "agentrewardbench_table{}.csv"
 
 
@@ -79,9 +81,7 @@ def dataset(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("dataset"), histories[::116])
 
 
-@pytest.mark.parametrize(
-    "name", ["aerc", "aerv", "nnetnav", "gpt-4o-axtree", "gpt-4o-mini-both", "gpt-4o-mini-none"]
-)
+@pytest.mark.parametrize("name", ["aerc", "aerv", "nnetnav", "gpt-4o-axtree"])
 def test_the_server_receives_what_the_package_sends(name: str, dataset: Path) -> None:
     requests, different = differences(name, dataset)
     assert requests >= 8
@@ -96,13 +96,13 @@ def test_the_server_receives_what_the_package_sends(name: str, dataset: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
-def test_every_row_sends_all_926_histories_as_the_package(
+def test_every_row_sends_the_histories_as_the_package(
     name: str, real_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    histories = list(stored(real_data))
-    whole = write_dataset(tmp_path_factory.mktemp("whole"), histories)
-    requests, different = differences(name, whole)
-    assert requests >= 926
+    """One history in 24; all 926 with TRAJUDGE_HISTORIES=926: 10 s of CPU a row, nnetnav 70."""
+    histories = list(stored(real_data))[:: 926 // HISTORIES]
+    requests, different = differences(name, write_dataset(tmp_path_factory.mktemp("h"), histories))
+    assert requests >= len(histories) >= HISTORIES
     assert different == 0
 
 
@@ -125,8 +125,8 @@ def test_a_row_has_one_call_in_python(dataset: Path) -> None:
             out="run",
         )
         assert server.seen[-1].payload["model"] == "gpt-4o-2024-11-20"
-    assert {judgment.judge.partition("-prompts")[0] for judgment in run} == {
-        "aer-v-agentrewardbench"
+    assert {judgment.judge.partition(":")[0] for judgment in run} == {
+        "aer-v-agentrewardbench-agentrewardbench-as-recorded-source"
     }
 
 

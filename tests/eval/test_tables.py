@@ -16,12 +16,20 @@ from trajudge.eval.reporting.sentences import (
     signed_cell,
     with_limits,
 )
-from trajudge.eval.reporting.tables import benchmark_rankings, category, paper_table, plain, tables
+from trajudge.eval.reporting.tables import (
+    benchmark_rankings,
+    category,
+    comparison_tables,
+    paper_table,
+    plain,
+    tables,
+)
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import (
     OVERALL,
     Comparison,
     Counts,
+    MetricDifference,
     Ranking,
     Score,
     ScoreReport,
@@ -358,3 +366,25 @@ def test_what_nobody_knows_is_told_as_unknown() -> None:
 def test_calls_that_were_cheaper_in_batches_cost_what_was_paid() -> None:
     told = sentence(with_calls(1, call(0.5)), unattributed=UnattributedCost(rebate=0.25))
     assert told.startswith("Cost: $0.2500, 1 call, ")
+
+
+def test_a_table_of_differences_holds_those_of_its_metric_alone() -> None:
+    def difference(metric: str, value: float) -> MetricDifference:
+        limits = {"low": value - 0.1, "high": value + 0.1, "p": 0.01, "p_holm": 0.01}
+        return MetricDifference(
+            metric=metric, first="a", second="b", n=9, difference=value, **limits
+        )
+
+    rankings = tuple(
+        Ranking(metric=metric, judges=("a", "b"), ties=(), apart=(("a", "b"),))
+        for metric in ("precision", "recall")
+    )
+    differences = (difference("precision", 0.125), difference("recall", 0.5))
+    shown = comparison_tables(Comparison(differences=differences, rankings=rankings))
+    assert [(table.title.partition(",")[0], len(table.rows)) for table in shown] == [
+        ("Difference in Precision", 1),
+        ("Difference in Recall", 1),
+        ("Pairwise significance", 2),
+    ]
+    assert "12.5" in " ".join(map(str, shown[0].rows[0]))
+    assert "50.0" in " ".join(map(str, shown[1].rows[0]))

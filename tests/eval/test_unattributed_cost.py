@@ -25,7 +25,7 @@ from tests.screens import on_one_line
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge_main
 from trajudge.eval.scoring.records import UnattributedCost
-from trajudge.eval.scoring.usage import unattributed_cost
+from trajudge.eval.scoring.usage import judge_usage, unattributed_cost
 from trajudge.eval.store.table import PAYMENTS, CallColumns, JudgmentTable
 from trajudge.judges.batch.ledger import Ledger, ledger_path
 from trajudge.judges.engine.budget import Payments
@@ -295,3 +295,11 @@ def test_lines_of_a_batch_without_usage_count_as_reserved(
         (batch,) = ledger.batches()
     assert main(["run", "batch", "status", batch.id, "--cache", "batch.sqlite"]) == 0
     assert f"; {JUDGMENTS} lines of unknown cost" in on_one_line(capsys.readouterr().out)
+
+
+def test_calls_of_unknown_requests_are_like_no_other() -> None:
+    """Known requests have the numbers from 0."""
+    requests = ("", "", "", "0" * 64, f"{1:015x}")
+    calls = tuple(call(0.25, request=request) for request in requests)
+    table = JudgmentTable.of([said(1, True, calls=calls)])
+    assert judge_usage("judge", table).calls == 5

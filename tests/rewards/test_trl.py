@@ -194,3 +194,25 @@ def test_a_keyword_that_is_no_column_is_left_out_and_noted_once(
     assert [sorted(row) for row in rows] == [["completion", "prompt", "task", "weights"]] * 4
     notes = capsys.readouterr().err.splitlines()
     assert [note.split()[1] for note in notes] == ["step", "phase", "options", "few"]
+
+
+def test_connections_are_closed_when_the_training_ends() -> None:
+    code = """
+import asyncio, sys
+from tests.judges.runs import seen_run
+from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.settings import RewardConfig
+from trajudge.rewards.trainers import trajudge_reward
+judge = JudgeConfig(judge="simplified", model="gpt-4o")
+config = RewardConfig(judge=judge, calls=CallConfig(base_url=sys.argv[1]))
+reward = trajudge_reward(Rewarder(config), lambda row: seen_run(3))
+assert asyncio.run(reward(["p"], ["c"])) == [1.0]
+"""
+    with LlmServer() as server:
+        done = subprocess.run(
+            [sys.executable, "-c", code, f"{server.url}/v1"],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")

@@ -21,12 +21,14 @@ from trajudge.environments.analysis.over_cases import over_cases
 from trajudge.environments.apps import APPS, DOOR, load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
 from trajudge.environments.hosting.listeners import (
+    Listener,
     default_origin,
     new_token,
     play_run,
     port_of,
     serve_runs,
 )
+from trajudge.environments.hosting.openenv import OpenEnvServer
 from trajudge.environments.hosting.runs import HostLimits, RunHost, TaskRequest
 from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
 from trajudge.environments.model.case import Vector, read_cases, write_cases
@@ -258,13 +260,21 @@ def serve(config: HostConfig) -> int:
             f"pages    {host.origin}\n"
             f"control  http://{config.host}:{port_of(control)} (token: {file})\n"
         )
+        others = [] if config.openenv_port is None else [_openenv(config, host.tasks)]
         sys.stdout.flush()
         try:
-            asyncio.run(serve_runs(host, token, site, control))
+            asyncio.run(serve_runs(host, token, site, control, others))
         finally:
             if drawn:
                 file.unlink(missing_ok=True)
     return OK
+
+
+def _openenv(config: HostConfig, tasks: Tasks) -> Listener:
+    """Listen for trainers, and say where. Raises UserError."""
+    address = listen("127.0.0.1", config.openenv_port or 0)
+    sys.stdout.write(f"openenv  http://127.0.0.1:{port_of(address)}\n")
+    return OpenEnvServer(tasks).application(), address
 
 
 def play(config: PlayConfig) -> int:

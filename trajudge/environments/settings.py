@@ -190,7 +190,7 @@ class HostConfig(Settings):
 
     first: ClassVar = (
         *("cases", "out", "host", "port", "site_port", "origin", "token_file"),
-        *("open_runs", "minutes"),
+        *("openenv_port", "open_runs", "minutes"),
     )
     sections: ClassVar = {"open_runs": "limits"}
 
@@ -204,6 +204,10 @@ class HostConfig(Settings):
         Option("where browsers find a run's pages (default: http://{run}.localhost:PORT)", "URL"),
     ] = None
     token_file: Annotated[Path | None, Option("file with the harness's token")] = None
+    openenv_port: Annotated[
+        Port | None,
+        Option("also serve trainers that speak OpenEnv, on this port of loopback; 0: a free one"),
+    ] = None
     open_runs: Annotated[Count, Option("runs that are open at once")] = 64
     minutes: Minutes = 60.0
     requests: Annotated[Count, Option("requests that a run may make")] = 1_000

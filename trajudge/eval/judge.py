@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return cli.main(["judge", *(sys.argv[1:] if arguments is None else arguments)])
 
 
+@terminate_as_interrupt()  # a model on this machine takes its time to load, too
 def run(request: RunRequest) -> int:
     """Do what is asked for and return the exit code. Raises UserError."""
     if request.log_format == "json":
@@ -47,7 +48,7 @@ def run(request: RunRequest) -> int:
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
-    with session_opening(request) as opening, terminate_as_interrupt():
+    with session_opening(request) as opening:
         return _execute(runs, request, opening)
 
 

@@ -315,12 +315,13 @@ def _status(error: Exception) -> Status:
 
 
 def _marked(calls: Sequence[Call], error: Exception) -> Sequence[Call]:
-    """Mark the call whose reply could not be parsed as ``unparsable`` in the ledger."""
+    """Mark the calls whose replies could not be parsed as ``unparsable`` in the ledger."""
     if not isinstance(error, ReplyParseError) or error.reply.finish != "stop":
         return calls
+    unread = {reply.text for reply in (error.reply, *error.others)}
     return [
         call.model_copy(update={"finish": "unparsable"})
-        if call.finish == "stop" and call.text == error.reply.text
+        if call.finish == "stop" and call.text in unread
         else call
         for call in calls
     ]

@@ -371,10 +371,13 @@ def _members(entry: JudgeEntry, options: Mapping[str, Any]) -> Sequence[Any]:
     return members
 
 
+_OF_SOURCES = ("prompts", "untrusted", "ladder")
+
+
 def _id(entry: JudgeEntry, options: Record) -> str:
     """Build the id: the name; the representation or variant always, other id options where they are
-    not the default (of ``prompts`` the source without its path), other models where there are
-    any."""
+    not the default, other models where there are any. What prompts of a source are asked with is
+    told by its values alone (of ``prompts`` the source without its path)."""
     parts = [entry.name]
     for option in entry.id_options:
         value = getattr(options, option)
@@ -383,6 +386,8 @@ def _id(entry: JudgeEntry, options: Record) -> str:
         default = type(options).model_fields[option].default
         if option in ("representation", "variant"):
             parts.append(f"{value}")
+        elif option in _OF_SOURCES:
+            parts += [value] if value != default else []
         elif value.model if isinstance(value, AuxiliaryModel) else value != default:
             parts.append(f"{option}-{value}")
     return "-".join(parts)

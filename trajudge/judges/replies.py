@@ -36,11 +36,12 @@ class MissingMark(ParseFailure):
 
 
 class ReplyParseError(ParseFailure):
-    """A ``reply`` without what its prompt asked for."""
+    """A ``reply`` without what its prompt asked for; ``others`` of the same judgment lack it, too,
+    and are asked for again with it."""
 
-    def __init__(self, message: str, reply: Reply) -> None:
+    def __init__(self, message: str, reply: Reply, others: Sequence[Reply] = ()) -> None:
         super().__init__(message)
-        self.reply = reply
+        self.reply, self.others = reply, others
 
 
 def _agreed(values: Sequence[T | None], *, contradiction: str, unreadable: str) -> T:
@@ -138,7 +139,7 @@ def error_context(part: str) -> Iterator[None]:
     except CallFailed as failure:
         raise type(failure)(f"{part}: {failure}") from failure
     except ReplyParseError as failure:
-        raise ReplyParseError(f"{part}: {failure}", failure.reply) from failure
+        raise ReplyParseError(f"{part}: {failure}", failure.reply, failure.others) from failure
     except ParseFailure as failure:
         raise ParseFailure(f"{part}: {failure}") from failure
 

@@ -9,9 +9,11 @@ that was pushed under the id in the row's ``trajectory_id``; TRL's push it thems
 from __future__ import annotations
 
 import asyncio
+import atexit
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from inspect import isawaitable
@@ -556,10 +558,26 @@ def _judging_loop() -> asyncio.AbstractEventLoop:
     outside of every loop, and connections belong to one."""
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, name="trajudge rewards", daemon=True).start()
+    atexit.register(_close_sources)
     return loop
 
 
+_OPEN: set[Any] = set()
+"""Sources of this process that hold connections; its end alone tells that a training is over."""
+_CLOSING = 10.0  # seconds
+
+
+def _close_sources() -> None:
+    async def close() -> None:
+        await asyncio.gather(*(source.aclose() for source in _OPEN), return_exceptions=True)
+
+    with suppress(TimeoutError):
+        asyncio.run_coroutine_threadsafe(close(), _judging_loop()).result(_CLOSING)
+
+
 def _ask_in_background(source: RewardSource, run: Trajectory) -> Future[Reward]:
+    if hasattr(source, "aclose"):
+        _OPEN.add(source)
     state = _STATES.get(source)
     asked = source.reward(run, step=None if state is None else int(state.global_step))
     return asyncio.run_coroutine_threadsafe(asked, _judging_loop())

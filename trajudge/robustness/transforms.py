@@ -501,8 +501,8 @@ def answer_mended(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
     answers = subject.facts.answers
     if subject.facts.missed or not answers or not all(one.expected for one in answers):
         return NotApplicable("its fault is not the answer alone")
-    values = ", ".join(", ".join(one.expected) for one in answers)
-    return with_answer(subject.trajectory, f"The answer is {values}.")
+    values = "; ".join("; ".join(one.expected) for one in answers)
+    return with_answer(subject.trajectory, f"Answer: {values}")
 
 
 @transformation
@@ -578,8 +578,9 @@ def thoughts_shortened(subject: Subject, _: Generator) -> Trajectory:
 
 @transformation
 def neutral_answer(subject: Subject, _: Generator, as_long_as: str) -> Trajectory:
-    """Put neutral words, as long as a text, behind the last message."""
-    answer = f"{subject.trajectory.answer} {neutral(len(as_long_as))}"
+    """Put neutral words, as long as a text, before the last message: its last line declares the
+    answer."""
+    answer = f"{neutral(len(as_long_as))}\n{subject.trajectory.answer}"
     return with_answer(subject.trajectory, answer)
 
 

@@ -24,7 +24,7 @@ from trajudge.environments.model.binding import Infeasible, bind, filled, money,
 from trajudge.environments.model.config import PROFILES, STATES, Config
 from trajudge.environments.model.page import Chart, Form, Link, Notice, Page
 from trajudge.environments.model.plan import PlanStep
-from trajudge.environments.model.site import MENU, Site
+from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import AnswerSpec, App, Bound, ChoiceSlot, Scenario
 from trajudge.environments.model.state import AppState, Change, Dump, difference
 from trajudge.environments.verify.frame import report_changes
@@ -263,7 +263,7 @@ def _charts(page: Page) -> Iterator[Chart]:
 def crawl(app: App, site: Site, most: int = 400) -> Iterator[tuple[str, Page]]:
     """The pages that links and searches lead to, each once, from the navigation."""
     queue: list[tuple[str, Mapping[str, str]]] = [(link.page, link.args) for link in app.navigation]
-    queue += [(start, {}) for start in app.starts] + [(MENU, {})]
+    queue += [(start, {}) for start in app.starts]
     seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
     while queue and len(seen) < most:
         name, args = queue.pop(0)

@@ -145,7 +145,6 @@ FAULTS: tuple[tuple[str, str, Scenario], ...] = (
     ("coherent", "which is no slot", replace(PRICE, goals=("What is {this}?",))),
     ("coherent", "not filled", replace(PRICE, goals=("What is {}?",))),
     ("coherent", "a reply names", replace(PRICE, replies=("{that}",))),
-    ("coherent", "an honest reply is not right", replace(PRICE, replies=("{answer} or $1.00",))),
     ("coherent", "no wording", replace(PRICE, plan=lambda _: [follow(Word("unheard"), "go")])),
     ("coherent", "the charts", replace(PRICE, charts=1)),
     ("unique", "6 answers", _asks("SELECT price FROM mug WHERE :mug <> ''")),

@@ -20,6 +20,10 @@ from trajudge.environments.chromium.action_syntax import Action, BadAction, pars
         ("click('1', button='right')", Action("click", ("1", "right"))),
         ("fill(value='x', bid='1')", Action("fill", ("1", "x"))),
         ("select_option('4', ['a', 'b'])", Action("select_option", ("4", ["a", "b"]))),
+        ("click('1', modifiers=['Shift'])", Action("click", ("1", "left", ["Shift"]))),
+        ("fill('1', 'x', enable_autocomplete_menu=True)", Action("fill", ("1", "x", True))),
+        ("tab_focus(1)", Action("tab_focus", (1,))),
+        ("mouse_click(10, 20.5)", Action("mouse_click", (10, 20.5))),
         ("report_infeasible('no such item')", Action("report_infeasible", ("no such item",))),
     ],
 )
@@ -59,9 +63,15 @@ def test_anything_else_is_refused(text: str) -> None:
             f"scroll(0, {10**40})",
             f"fill('1', '{'x' * 50_000}')",
             "fill(**{'bid': '1'})",
-            "tab_close()",
+            "tab_close(1)",
         ),
-        *("fill('1')", "fill('1', '2', bid='3')", "click('1', bid='1')", "new_tab()", "-" * 9000),
+        *(
+            "fill('1')",
+            "fill('1', '2', bid='3')",
+            "click('1', bid='1')",
+            "tab_focus(True)",
+            "-" * 9000,
+        ),
     ],
 )
 def test_what_a_browser_cannot_take_is_refused_in_few_words(text: str) -> None:

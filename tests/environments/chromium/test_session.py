@@ -179,7 +179,7 @@ def test_some_actions_change_nothing(at: Open, action: str) -> None:
         ("/form", "Size", "select_option({bid}, 'Huge')", "has no option 'Huge'"),
         ("/form", "Name", "select_option({bid}, 'x')", "has no options"),
         ("/form", "Gift", "fill({bid}, 'x')", "takes no text"),
-        ("/form", "Name", "press({bid}, 'Nokey')", "Unknown key"),
+        ("/form", "Name", "press({bid}, 'Nokey')", "no key is called 'Nokey'"),
         ("/form", "Name", "click({bid}, 'fourth')", "no mouse button"),
         ("/form", "Name", "click('999')", "no element with bid '999'"),
         ("/form", "Name", "drag({bid}, '3')", "no action is called 'drag'"),
@@ -193,6 +193,46 @@ def test_a_failed_action_says_why_in_one_line(
         error = session.act(action.format(bid=repr(bid(session, name))))
         assert error and reason in error and "\n" not in error
         assert session.observe(error).observation.page_error == error
+
+
+def test_the_mouse_and_the_keyboard_act_at_pixels_and_on_the_focus(at: Open) -> None:
+    with at("/form") as session:
+        name = bid(session, "Name")
+        box = session.details().elements[name]["bbox"]
+        x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
+        for action in (f"mouse_click({x}, {y})", "keyboard_type('An')", "keyboard_press('n')"):
+            session.observe()
+            assert session.act(action) is None
+        values = {element.name: element.value for element in session.observe().elements}
+        assert values["Name"] == "Ann"
+        assert session.act(f"clear({bid(session, 'Name')!r})") is None
+        assert session.observe().elements[0].value == ""
+
+
+def test_an_uploaded_file_is_made_up_and_nothing_of_the_machine_is_read(at: Open) -> None:
+    with at("/file") as session:
+        session.observe()
+        assert session.act("upload_file('0', '/etc/passwd')") is None
+        read = "() => document.querySelector('input').files[0].text()"
+        assert session.evaluate(read) == "passwd"
+        assert session.act("upload_file('1', 'x')") == "Error: element '1' takes no file"
+
+
+def test_tabs_share_the_run_and_end_with_it(at: Open) -> None:
+    with at("/form") as session:
+        first = session.observe().observation.url
+        assert session.act("new_tab()") is None
+        view = session.observe()
+        assert (view.open_pages, view.active_page) == ((first, "about:blank"), 1)
+        assert session.act(f"goto({first!r})") is None
+        assert session.observe().elements
+        hits = [entry["request"]["url"] for entry in session.har()["log"]["entries"]]
+        assert hits.count(first) == 2, "one trace for all tabs"
+        assert session.act("tab_focus(0)") is None
+        assert session.act("tab_close()") is None
+        assert session.observe().open_pages == (first,)
+        pages = session.tab.context.pages
+    assert len(pages) == 2 and len(session.tab.context.pages) <= 1
 
 
 def test_an_address_that_does_not_answer_is_the_users_mistake(browser: Browser) -> None:

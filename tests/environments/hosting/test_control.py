@@ -60,7 +60,7 @@ def test_a_run_is_opened_played_finished_and_judged(served: Served) -> None:
     assert opened.keys() == {
         *("id", "goal", "start_url", "answer_url", "run_token", "ends_at"),
     }
-    assert opened["goal"].endswith("the amount as text with its currency.")
+    assert "The value is the amount in dollars" in opened["goal"]
     assert served.page(opened, "/home").status == 200
     status = served.ask("GET", f"/v1/runs/{opened['id']}", token=opened["run_token"]).json
     assert (status["status"], status["pages"]) == ("open", 1)
@@ -90,7 +90,8 @@ def test_nothing_changes_after_the_end_and_what_was_tried_is_noted(served: Serve
 
 def test_an_answer_on_the_page_ends_the_run(served: Served) -> None:
     opened = served.open(task=PRICE)
-    assert opened["goal"].endswith(opened["answer_url"])
+    asks = f"Submit the answer on the page {opened['answer_url']}, which asks for"
+    assert opened["goal"].endswith(f"{asks} the amount in dollars.")
     right = answer_of(served, opened)
     form = form_of(served.page(opened, "/_answer").text, "/do/_answer")
     assert served.page(opened, "/do/_answer", {**form, "value0": right}).status == 200

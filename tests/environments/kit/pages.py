@@ -10,7 +10,7 @@ from trajudge.environments.model.page import Page, Word
 
 KEYS = ("alpha", "beta", "gamma")
 WORDS = {
-    **{key: wordings[0] for key, wordings in KIT.items()},
+    **{key: words[0] for key, words in KIT.items()},
     **{key: f"The {key} <&>" for key in KEYS},
     "choose": "Please choose",
     "actions": "Actions",
@@ -40,13 +40,19 @@ LINK = st.builds(parts.Link, LABEL, TEXT.filter(bool), ARGS)
 OPTIONS = st.lists(st.builds(parts.Option, TEXT, LABEL), max_size=4, unique_by=lambda o: o.value)
 INPUTS: tuple[parts.Input, ...] = ("text", "search", "number", "date", "long", "choice", "tick")
 
+DRAWN: dict[parts.Input, tuple[parts.Drawn, ...]] = {
+    "choice": ("combobox", "listbox", "rating"), "tick": ("switch",), "long": ("rich",),
+}  # fmt: skip
+
 
 @st.composite
 def fields(draw: st.DrawFn) -> parts.Field:
     kind = draw(st.sampled_from(INPUTS))
     options = tuple(draw(OPTIONS)) if kind == "choice" else ()
     value = draw(st.sampled_from(("", "on"))) if kind == "tick" else draw(TEXT)
-    return parts.Field("", draw(LABEL), kind, value, options, draw(st.booleans()))
+    drawn = draw(st.sampled_from(("", *DRAWN.get(kind, ()))))
+    hint = draw(st.sampled_from(("", HOSTILE[0])))
+    return parts.Field("", draw(LABEL), kind, value, options, draw(st.booleans()), drawn, hint)
 
 
 @st.composite
@@ -78,6 +84,14 @@ CHART = st.builds(
     st.just((1.0, 2.0)),
 )
 FACTS = st.builds(parts.DefinitionList, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
+BARE = st.builds(parts.Form, LABEL, st.just(()), operation=PLAIN)
+NODES = st.recursive(
+    st.builds(parts.TreeNode, LINK | TEXT, st.just(())),
+    lambda inner: st.builds(parts.TreeNode, LINK | TEXT, st.lists(inner, max_size=2).map(tuple)),
+    max_leaves=4,
+)
+CARD = st.builds(parts.Card, LINK, TEXT, st.dictionaries(TEXT, BARE, max_size=2))
+COLUMN = st.builds(parts.BoardColumn, TEXT, st.lists(CARD, max_size=2).map(tuple))
 LEAF = (
     st.builds(parts.Paragraph, LABEL)
     | st.builds(parts.Notice, LABEL, st.booleans())
@@ -87,8 +101,20 @@ LEAF = (
     | forms()
     | LINK
     | st.builds(parts.LinkList, LABEL, st.lists(LINK, max_size=3).map(tuple))
+    | st.builds(parts.Menu, LABEL, st.lists(LINK | BARE, max_size=3).map(tuple))
+    | st.builds(parts.Tree, LABEL, st.lists(NODES, max_size=2).map(tuple))
+    | st.builds(parts.Board, st.lists(COLUMN, max_size=2).map(tuple))
 )
-BLOCKS = st.recursive(
-    LEAF, lambda inner: st.builds(parts.Section, LABEL, st.lists(inner, max_size=3).map(tuple))
-)
-PAGES = st.builds(Page, LABEL, st.lists(BLOCKS, max_size=5).map(tuple))
+
+
+def _around(inner: st.SearchStrategy[parts.Block]) -> st.SearchStrategy[parts.Block]:
+    """What holds other blocks."""
+    some = st.lists(inner, max_size=3).map(tuple)
+    sections = st.builds(parts.Section, LABEL, some)
+    tabs = st.builds(parts.Tabs, LABEL, st.lists(sections, min_size=1, max_size=3).map(tuple))
+    return sections | tabs | st.builds(parts.Disclosure, LABEL, some, st.booleans(), st.booleans())
+
+
+BLOCKS = st.recursive(LEAF, _around)
+TRAIL = st.lists(LINK, max_size=2).map(tuple)
+PAGES = st.builds(Page, LABEL, st.lists(BLOCKS, max_size=5).map(tuple), TRAIL, st.none())

@@ -32,7 +32,7 @@ class FormFound:
 
 
 class Document(HTMLParser):
-    """Reads a document; ``texts`` are the pieces of text outside of the style sheet."""
+    """Reads a document; ``texts`` are the pieces of its text."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -42,7 +42,6 @@ class Document(HTMLParser):
         self.forms: list[FormFound] = []
         self.images: list[tuple[str, str]] = []
         self.texts: list[str] = []
-        self.style = ""
         self._open: list[tuple[str, dict[str, str], list[str]]] = []
         self._labels: dict[str, str] = {}
         self._ids: dict[str, Control] = {}
@@ -117,15 +116,12 @@ class Document(HTMLParser):
             control.options.append((found["value"], text))
             if "selected" in found or len(control.options) == 1:
                 control.sends = found["value"]
-        elif tag == "style":
-            self.style = text
 
     def handle_data(self, data: str) -> None:
         if self._open:
             for _, _, pieces in self._open:
                 pieces.append(data)
-            if self._open[-1][0] != "style":
-                self.texts.append(data)
+            self.texts.append(data)
 
     def handle_comment(self, data: str) -> None:
         raise AssertionError(f"a comment: {data!r}")

@@ -15,6 +15,7 @@ from tests.samples import FUZZING
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.identities import IDENTITIES
 from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.style import stylesheet
 from trajudge.environments.kit.theme import theme
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.page import Page, Word
@@ -108,7 +109,10 @@ def show(tab: Tab, index: int, *noise: parts.Overlay) -> None:
         chart=lambda chart: "/chart.png",
         noise=noise,
     )
-    tab.set_content(render(PAGE, shell))
+    sheet, page = stylesheet(shell.theme, shell.identity), render(PAGE, shell)
+    tab.route("**/assets/*", lambda route: route.fulfill(body=sheet.text, content_type="text/css"))
+    tab.route("**/page", lambda route: route.fulfill(body=page, content_type="text/html"))
+    tab.goto("http://kit.localhost/page")
     if tab.viewport_size == dict(zip(("width", "height"), VIEWPORTS[1], strict=True)):
         assert not tab.locator(".sections a").first.is_visible()
         tab.locator("summary").first.evaluate("menu => menu.click()")

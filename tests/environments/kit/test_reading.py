@@ -6,8 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from trajudge.environments.kit.listing import ORDER, PART, listing
-from trajudge.environments.kit.reading import beside, blocks, charts, forms, links, options, texts
+from trajudge.environments.kit.listing import PART, SORT, listing
+from trajudge.environments.kit.reading import (
+    Fold,
+    blocks,
+    charts,
+    controls,
+    forms,
+    links,
+    options,
+    texts,
+)
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.config import Ui
 from trajudge.environments.model.page import Page, Word
@@ -51,8 +60,26 @@ def test_everything_is_found_in_sections_and_lists() -> None:
 
 
 def test_a_control_stands_beside_the_rows_of_its_list() -> None:
-    assert beside(PAGE, OPEN) == beside(PAGE, DROP) == 2
-    assert beside(PAGE, LOOSE) == beside(PAGE, ASK) == 1
+    among = {id(one.control): one.among for one in controls(PAGE)}
+    assert among == {id(LOOSE): 1, id(OPEN): 2, id(DROP): 2, id(ASK): 1}
+
+
+def test_what_a_control_is_folded_into_comes_from_the_outside_to_the_inside() -> None:
+    menu = parts.Menu("Account", (OPEN,))
+    panels = (parts.Section("One", (LOOSE,)), parts.Section("Two", (menu, DROP)))
+    page = Page("Mugs", (parts.Disclosure("More", (parts.Tabs("About", panels),), open=True),))
+    more = Fold("More", "More", open=True)
+    assert [(one.control, one.folds) for one in controls(page)] == [
+        (LOOSE, (more, Fold("One", "About", open=True))),
+        (OPEN, (more, Fold("Two", "About"), Fold("Account", "Account"))),
+        (DROP, (more, Fold("Two", "About"))),
+    ]
+
+
+def test_a_question_leaves_its_answers_alone() -> None:
+    asked = PAGE._replace(question=parts.Question("Sure?", "Really?", DROP, LOOSE))
+    assert [one.control for one in controls(asked)] == [DROP, LOOSE]
+    assert "Really?" in texts(asked)
 
 
 def test_texts_are_the_data_without_the_theme_s_words_and_without_a_chart_s_values() -> None:
@@ -90,36 +117,37 @@ def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> No
     assert last.rows == tuple(ROWS[8:])
 
 
-SORTED = tuple(
-    parts.ListRow(name, (price, day))
-    for name, price, day in (
-        ("oak", "$9.50", "2026-03-02"), ("Ash", "$1,200.00", "2025-12-31"), ("elm", "$12", "-"),
-    )
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("by", "names"),
-    [
-        ("0", "Ash elm oak"), ("-0", "oak elm Ash"), ("1", "oak elm Ash"), ("-1", "Ash elm oak"),
-        ("2", "elm Ash oak"), ("3", "oak Ash elm"), ("--1", "oak Ash elm"), ("²", "oak Ash elm"),
-    ],
-)  # fmt: skip
-def test_a_list_is_sorted_by_its_columns(by: str, names: str) -> None:
-    """Numbers by their value, text as in a dictionary, what is no column not at all."""
-    columns = ("Wood", "Price", "Day")
-    context = replace(view("0"), args={ORDER: by})
-    items = listing(context, "woods", columns, SORTED)[0]
-    assert isinstance(items, parts.ItemList)
-    assert [row.link for row in items.rows] == names.split()
-    assert items.sorts[1].args == {ORDER: "-1" if by == "1" else "1"}
-
-
 @pytest.mark.parametrize("part", ["-1", "x", "", "²", "1e3", "0x1", "99999999", "1" * 5000])
 def test_a_part_that_is_no_page_is_an_end_of_the_list(part: str) -> None:
     shown = listing(view(part), "mugs", ("Mug",), ROWS)[0]
     assert isinstance(shown, parts.ItemList)
     assert shown.rows in (tuple(ROWS[:4]), tuple(ROWS[8:]))
+
+
+def sorted_by(order: str) -> list[str]:
+    prices = ("$9.50", "$1,000.00", "$10.00")
+    rows = [parts.ListRow(name, (price,)) for name, price in zip("bca", prices, strict=True)]
+    context = replace(view(None), args={SORT: order})
+    (items,) = listing(context, "mugs", ("Mug", "Price"), rows)
+    assert isinstance(items, parts.ItemList)
+    return [str(row.link) for row in items.rows]
+
+
+def test_a_list_comes_in_the_order_of_a_column() -> None:
+    assert [sorted_by(order) for order in ("1", "-1", "2", "-2")] == [
+        ["a", "b", "c"], ["c", "b", "a"], ["b", "a", "c"], ["c", "a", "b"],
+    ]  # fmt: skip
+    for unknown in ("", "0", "3", "-3", "x", "+1", "01"):
+        assert sorted_by(unknown) == ["b", "c", "a"]
+    items = listing(view("1"), "mugs", ("Mug",), ROWS)[0]
+    assert isinstance(items, parts.ItemList)
+    assert items.orders == (parts.ListOrder("mugs", {"kind": "mug", SORT: "1"}),)
+
+
+def test_a_feed_has_its_next_part_in_itself() -> None:
+    (items,) = listing(view("1"), "mugs", ("Mug",), ROWS, feed=True)
+    assert isinstance(items, parts.ItemList)
+    assert items.feed == parts.Link(Word("next_page"), "mugs", {"kind": "mug", PART: "2"})
 
 
 def test_a_short_list_has_no_neighbours() -> None:

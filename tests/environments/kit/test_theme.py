@@ -107,13 +107,14 @@ from hashlib import sha256
 from trajudge.environments.apps import load_app
 from trajudge.environments.kit.chart import draw
 from trajudge.environments.model.page import Chart
-from trajudge.environments.kit.style import style
+from trajudge.environments.kit.style import stylesheet
 from trajudge.environments.kit.theme import theme, wordings
 chart = Chart("Title", "pie", ("a", "b"), (1.0, 2.0))
 for index in range(12):
     look = theme(index, 3)
     picture = sha256(draw(chart, look)).hexdigest()
-    print(look, sorted(wordings(load_app("shop"), look).items()), style(look, "till"), picture)
+    sheet = stylesheet(look, "till")
+    print(look, sorted(wordings(load_app("shop"), look).items()), sheet, picture)
 """
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from tests.environments.cases import half_done
 from trajudge.environments.apps import APPS, load_app
-from trajudge.environments.kit.reading import forms, links
+from trajudge.environments.kit.reading import forms
 from trajudge.environments.model.axes import open_state, ui
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.page import Form, Link, Notice, Page, Paragraph, Word
 from trajudge.environments.model.schema import table
-from trajudge.environments.model.site import CONFIRMED, MENU, Redirect, Site, missing, refused
+from trajudge.environments.model.site import CONFIRMED, Redirect, Site, missing, refused
 from trajudge.environments.model.spec import App, FormSubmission, Operation, Rejected, Success
 from trajudge.environments.model.state import AppState, digest
 
@@ -93,7 +93,8 @@ def test_a_question_is_asked_first_and_changes_nothing(site: Site) -> None:
     before = site.state.dump()
     question = site.post("burn", {"note": "x"})
     assert isinstance(question, Page)
-    assert question.blocks[0] == Paragraph("Burn x?")
+    assert question.question is not None
+    assert question.question.text == "Burn x?"
     assert site.state.dump() == before
     (form,) = forms(question)
     assert (form.operation, form.hidden) == ("burn", {"note": "x", CONFIRMED: "yes"})
@@ -108,15 +109,7 @@ def test_only_the_form_s_own_yes_confirms(site: Site, answer: str) -> None:
 def test_what_does_not_exist_is_a_page_that_says_so(site: Site) -> None:
     assert site.get("nowhere", {}) == missing() == site.post("nothing", {})
     assert site.knows("home")
-    assert site.knows(MENU)
     assert not site.knows("nowhere")
-
-
-def test_a_folded_navigation_is_behind_the_menu(site: Site) -> None:
-    assert site.navigation() == APP.navigation
-    folded = Site(APP, site.state, site.ui.__class__("home", 4, 0, folded=True))
-    assert folded.navigation() == (Link(Word("menu"), MENU),)
-    assert tuple(links(folded.get(MENU, {}))) == APP.navigation
 
 
 def test_a_refusal_is_shown_above_the_page_again() -> None:

@@ -23,6 +23,7 @@ NUMBERS = ("3", "12", "2.5", "abc", "")
 DATES = ("2026-03-04", "2026-02-30", "")
 OUT_OF_TIME = ("Timeout", "does not answer", "did not load")
 KEYS = ("Enter", "Tab", "Shift+Tab", "Space", "ArrowDown", "Escape")
+MODIFIERS = ("Control", "Shift", "Alt", "Hyper")
 PATHS = (
     "",
     "/home#x",
@@ -44,6 +45,7 @@ class Look(NamedTuple):
     pruned: str | None
     elements: Sequence[object]
     focused: str | None
+    tabs: tuple[object, ...]
     events: Sequence[object]
 
 
@@ -64,6 +66,7 @@ class Moment(NamedTuple):
 def lockstep(server: Server, browser: Browser, config: Config, steps: int) -> Iterator[Moment]:
     """Play drawn actions in both engines, from the same seed every time."""
     real = server.open(config, "lockstep")
+    real.script = False  # what the text engine plays are the plain forms
     text = open_run(config, SECRET, "lockstep")
     rng = np.random.default_rng(config.instance)
     try:
@@ -74,7 +77,7 @@ def lockstep(server: Server, browser: Browser, config: Config, steps: int) -> It
             seen, other = session.observe(), offline.observe()
             actions: tuple[str, ...] = ()
             yield Moment(actions, _look(seen, real), _look(other, text))
-            while len(actions) < steps and seen.elements:
+            while len(actions) < steps:
                 action = _drawn(seen, real.origin, rng)
                 actions += (action,)
                 seen = session.observe(session.act(action))
@@ -120,6 +123,7 @@ def _look(seen: AgentObservation, run: ServedRun) -> Look:
         page.axtree_pruned,
         seen.elements,
         seen.focused,
+        (seen.open_pages, seen.open_titles, seen.active_page),
         tuple(run.events),
     )
 
@@ -130,6 +134,8 @@ def _drawn(seen: AgentObservation, origin: str, rng: np.random.Generator) -> str
     def one_of(values: Sequence[str]) -> str:
         return values[int(rng.integers(len(values)))]
 
+    if not seen.elements:  # a tab that is blank
+        return write("goto", origin + "/home")
     element = seen.elements[int(rng.integers(len(seen.elements)))]
     chance = rng.random()
     if chance < 0.08:
@@ -144,6 +150,16 @@ def _drawn(seen: AgentObservation, origin: str, rng: np.random.Generator) -> str
         return write("press", element.bid, one_of(KEYS))
     if chance < 0.27:
         return write("fill", element.bid, "x")
+    if chance < 0.29:
+        return write(one_of(("focus", "clear")), element.bid)
+    if chance < 0.30:
+        return write("drag_and_drop", element.bid, one_of([e.bid for e in seen.elements]))
+    if chance < 0.32:
+        return f"click({element.bid!r}, modifiers=[{one_of(MODIFIERS)!r}])"
+    if chance < 0.34:
+        return one_of(("new_tab()", "tab_close()", "tab_focus(0)", "tab_focus(1)"))
+    if chance < 0.35:
+        return one_of(("keyboard_type('ab')", "keyboard_press('Tab')", "upload_file('1', 'x')"))
     match element.role:
         case "textbox" | "searchbox":
             return write("fill", element.bid, one_of(WORDS))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.environments.cases import agent, job, sound
 from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.kit import html
 from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.text import TextSession
 from trajudge.environments.text.document import PageDocument
-from trajudge.environments.text.tree import write
+from trajudge.environments.text.tree import ATTRIBUTES, EXPLICIT, ROLES, TRANSPARENT, write
 
 
 @pytest.fixture
@@ -77,9 +80,28 @@ def test_the_trace_holds_every_request_in_order() -> None:
 
 def test_a_tag_or_role_without_a_rule_is_an_error() -> None:
     """A new widget must not be shown wrongly in silence."""
-    for html in ("<marquee>x</marquee>", "<p role='slider'>x</p>", "<input type='range'>"):
+    for page in ("<marquee>x</marquee>", "<p role='slider'>x</p>", "<input type='range'>"):
         with pytest.raises(ValueError, match="has no rule in the text engine"):
-            write(PageDocument(f"<body>{html}</body>"))
+            write(PageDocument(f"<body>{page}</body>"))
+
+
+def test_templates_write_nothing_that_the_tree_does_not_know() -> None:
+    """A tag, an attribute or a role that a template has, and what a style sheet does to names."""
+    folder = Path(html.__file__).parent
+    for template in folder.glob("templates/*.html"):
+        body = re.sub(r"{#.*?#}", "", template.read_text(), flags=re.DOTALL)
+        body = body.partition("<body")[2] or body  # of the frame what is after its head
+        plain = re.sub(r"{{.*?}}|{%.*?%}", " ", body, flags=re.DOTALL)
+        tags = re.findall(r"<([a-z]\w*)([^<>]*)", plain)
+        known = ROLES.keys() | TRANSPARENT
+        assert {name for name, _ in tags} - {"h", "legend"} <= known, template
+        bare = " ".join(re.sub(r'"[^"]*"', "", rest) for _, rest in tags)
+        attributes = {a for a in re.findall(r"[a-z][a-z-]*", bare) if not a.startswith("data-")}
+        assert attributes <= ATTRIBUTES, template
+        assert set(re.findall(r'role="([a-z]+)"', body)) <= EXPLICIT, template
+    sheet = (folder / "style.css").read_text()
+    assert set(re.findall(r"(?<![\w-])content: ([^;]+);", sheet)) <= {'""', '":"'}
+    assert "text-transform" not in sheet
 
 
 def test_text_is_no_markup() -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.walk import Walk
 from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import Infeasible, bind, filled
-from trajudge.environments.model.config import Config
+from trajudge.environments.model.config import PROFILES, Config
+from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Site
-from trajudge.environments.model.spec import Bound, Scenario
+from trajudge.environments.model.spec import App, Bound, Scenario
 from trajudge.environments.model.state import AppState, Dump, difference
+from trajudge.environments.model.wording import declared_line
 from trajudge.environments.verify import (
     ExecutedAction,
     Labels,
@@ -38,8 +39,7 @@ class Played(NamedTuple):
     walk: Walk
 
     def code(self, table: str, key: str) -> str:
-        row = repr(tuple(self.state.row(table, key)))
-        return sha256(row.encode()).hexdigest()[:10].upper()
+        return operation_code(b"", self.scenario.id, table, dict(self.state.row(table, key)))
 
     def do(self, moves: Sequence[PlanStep]) -> None:
         for move in moves:
@@ -57,7 +57,9 @@ class Played(NamedTuple):
         changes = difference(self.before, self.state.dump())
         reading = report_changes(self.scenario, self.bound, changes)
         right = right_answers(self.evidence(), reading)
-        return reply(self.scenario.replies[0], self.bound, right)
+        values = [value for answer in right for value in answer.values]
+        said = reply(self.scenario.replies[0], self.bound, right)
+        return f"{said}\n{declared_line(values)}" if values else said
 
     def found(
         self, answer: str | None, actions: Sequence[ExecutedAction] = ()
@@ -79,19 +81,20 @@ def played(app_id: str, name: str) -> Iterator[Played]:
     """Open the scenario on its first feasible instance, on the application's home page."""
     app = load_app(app_id)
     scenario = app.scenario(name)
-    state = open_state(app, Config(app=app_id, scenario=name, profile=3))
-    bound = _bound(app_id, scenario, state)
+    state, bound = _bound(app, scenario)
     walk = Walk(Site(app, state, ui(app, 0, 0)))
     walk.open("home", {})
     yield Played(scenario, bound, state, state.dump(), walk)
     state.close()
 
 
-def _bound(app_id: str, scenario: Scenario, state: AppState) -> Bound:
-    for index in range(50):
+def _bound(app: App, scenario: Scenario) -> tuple[AppState, Bound]:
+    for index in range(240):
+        config = Config(app=app.id, scenario=scenario.id, profile=(3 + index // 20) % PROFILES)
+        state = open_state(app, config)
         try:
-            slots = instance(app_id, scenario.id, tuple(scenario.slots), index, 0)
-            return bind(scenario, slots, state)
+            slots = instance(app.id, scenario.id, tuple(scenario.slots), index % 20, 0)
+            return state, bind(scenario, slots, state)
         except Infeasible:
-            continue
+            state.close()
     raise AssertionError("no feasible instance")

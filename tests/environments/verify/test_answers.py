@@ -1,191 +1,198 @@
-"""Which last messages are right: the answer and no other candidate."""
+"""Which last messages are right: declared ones by their values, others where they hold one."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.environments.verify.answers import MUGS, right
-from trajudge.environments.model.spec import AnswerKind
+from tests.environments.verify.last_messages import LastMessage, real_messages, written_messages
+from tests.tables import table
+from trajudge.environments.chromium.action_syntax import BadAction, parse, spoken
+from trajudge.environments.model.spec import AnswerKind, AnswerSpec, Scenario
+from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.verify.answers import answered
 from trajudge.environments.verify.truth import ResolvedAnswer
 
-MONTHS = ("October", "November", "December")
+MUGS = ("Oak Mug", "Dark Oak Mug", "Slate Mug", "Wool Throw", "Café Table", "May")
+VALUES: dict[AnswerKind, str] = {
+    "money": "$45.00",
+    "number": "12",
+    "date": "2026-03-02",
+    "duration": "1 h 35 min",
+    "text": "Oak Mug",
+    "code": "A7KQ2MXB4T",
+}
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "message", "verdict"),
-    [
-        ("money", "$1,234.50", "$1,234.50", True),
-        ("money", "$1,234.50", "You paid $1234.50 in all.", True),
-        ("money", "$1,234.50", "1234.50", True),
-        ("money", "$1,234.50", "It came to 1,234.50 dollars.", True),
-        ("money", "$1,234.50", "USD 1,234.50", True),
-        ("money", "$45.00", "45", True),
-        ("money", "$45.00", "The 3 orders from 2026-02-01 (AF-1234) come to $45.", True),
-        ("money", "$45.00", "It is $45.00, that is, $45", True),
-        ("money", "$45.00", '{"answer": 45}', True),
-        ("money", "$45.00", '```json\n{"answer": "$45.00"}\n```', True),
-        ("money", "$45.00", "$45.00 or 46", None),
-        ("money", "$45.00", "$45.00, 46, 47, 48", None),
-        ("money", "$45.00", "$45.00, 46, 47, 48, 49", False),
-        ("money", "$45.00", "$45.00 or $46.00", False),
-        ("money", "$45.00", "45.00 46.00", False),
-        ("money", "$45.00", '{"answer": "$45.00", "other": "$46.00"}', False),
-        ("money", "$45.00", "-$45.00", False),
-        ("money", "$45.00", "€45.00", False),
-        ("money", "$45.00", "$45,00,1", False),
-        ("number", "12", "There are 12 of them.", True),
-        ("number", "12", "12", True),
-        ("number", "12", "twelve", True),
-        ("number", "12", "12 (twelve)", True),
-        ("number", "12", "１２", True),
-        ("number", "12", "There are 12 on two pages.", True),
-        ("number", "12", "12 or 13", False),
-        ("number", "12", "11-13", False),
-        ("number", "12", "112", False),
-        ("number", "12", "-12", False),
-        ("number", "4.3", "It has 4.3 of 5 stars.", True),
-        ("number", "4.3", "4.3/5 since 2 March 2026, order AF-9 was the 2nd", True),
-        ("number", "1200", "1,200", True),
-        ("number", "4", "4. All the best.", True),
-        ("number", "3", "4. All the best.", False),
-        ("number", "12", "1. I opened the list.\n2. It has 12 rows.", True),
-        ("number", "2", "1. I opened the list.\n2. It has 12 rows.", False),
-        ("number", "12", '{"answer": [12, 13]}', False),
-        ("date", "2026-03-02", "It was on 2026-03-02.", True),
-        ("date", "2026-03-02", "It was on March 2, 2026.", True),
-        ("date", "2026-03-02", "2nd of March 2026", True),
-        ("date", "2026-03-22", "03/22/2026", True),
-        ("date", "2026-03-02", "03/02/2026", None),
-        ("date", "2026-03-02", "March 2", None),
-        ("date", "2026-03-02", "March 3", False),
-        ("date", "2026-03-02", "March 2026", False),
-        ("date", "2026-03-02", "2026-03-02 or 2026-03-03", False),
-        ("duration", "1 h 35 min", "It takes 1 hour and 35 minutes.", True),
-        ("duration", "1 h 35 min", "95 min", True),
-        ("duration", "1 h 35 min", "1:35", True),
-        ("duration", "1 h 35 min", "95", False),
-        ("duration", "1 h 35 min", "95 minutes or 96 minutes", False),
-        ("code", "A7KQ2MXB4T", "The code is A7KQ2MXB4T.", True),
-        ("code", "A7KQ2MXB4T", "a7kq2-mxb4t", True),
-        ("code", "A7KQ2MXB4T", "A7KQ2MXB4T PROCESSING", None),
-        ("code", "A7KQ2MXB4T", "A7KQ2MXB4T PROCESSING DEPARTMENT ABCDEFGHIJ", None),
-        ("code", "A7KQ2MXB4T", "A7KQ2MXB4T DEPARTMENT ABCDEFGHIJ KLMNOPQRST UVWXYZABCD", False),
-        ("code", "A7KQ2MXB4T", "A7KQ2MXB4T, B7KQ2MXB4T", False),
-        ("code", "A7KQ2MXB4T", "B7KQ2MXB4T", False),
-        ("code", "A7KQ2MXB4T", "xA7KQ2MXB4Tx", False),
-        ("code", "A7KQ2MXB4T", "Done.", False),
-    ],
-)  # fmt: skip
-def test_values(kind: AnswerKind, value: str, message: str, verdict: bool | None) -> None:
-    assert right(kind, value, message) is verdict
+def right(kind: AnswerKind, message: str | None, unit: str = "") -> bool | None:
+    (fact,) = answered([ResolvedAnswer(kind, (VALUES[kind],), MUGS, unit)], message)
+    return fact.right
 
 
-@pytest.mark.parametrize(
-    ("value", "message", "verdict"),
-    [
-        ("Oak Mug", "It is the Oak Mug.", True),
-        ("Oak Mug", "  OAK   MUG ", True),
-        ("Oak Mug", "It is the Dark Oak Mug.", False),
-        ("Dark Oak Mug", "It is the Dark Oak Mug.", True),
-        ("Oak Mug", "Oak Mug, Slate Mug", False),
-        ("Oak Mug", "Oak Mugs", False),
-        ("Café Table", "CAFE\u0301 TABLE", True),
-        ("Oak Mug", '{"answer": ["Oak Mug"]}', True),
-        ("Oak Mug", '{"answer": ["Oak Mug", "Glass Vase"]}', False),
-        (("Oak Mug", "Slate Mug"), "Slate Mug and Oak Mug", True),
-        (("Oak Mug", "Slate Mug"), "- Slate Mug\n- Oak Mug\n", True),
-        (("Oak Mug", "Slate Mug"), "Slate Mug", False),
-        (("Oak Mug", "Slate Mug"), "Slate Mug, Oak Mug, Wool Throw", False),
-        (("Oak Mug", "Slate Mug"), '{"answer": ["Slate Mug", "Oak Mug"]}', True),
-    ],
-)
-def test_names(value: str | tuple[str, ...], message: str, verdict: bool | None) -> None:
-    kind: AnswerKind = "text" if isinstance(value, str) else "texts"
-    assert right(kind, value, message, among=MUGS) is verdict
-
-
-def test_a_text_that_is_one_of_no_names_must_stand_in_the_message() -> None:
-    assert right("text", "42 Mill Road", "42 Mill Road.")
-    assert right("text", "42 Mill Road", '{"answer": "42 mill road"}')
-    assert right("text", "42 Mill Road", "It is 42 Mill Road.")
-    assert right("text", "42 Mill Road", "It is not 42 Mill Road.") is False
-    assert right("text", "42 Mill Road", "It is 42 Mill Roadside.") is False
-
-
-def test_what_the_goal_states_is_no_other_candidate() -> None:
-    goal = "Which is cheaper than $50.00, has 4 stars and is not the Slate Mug?"
-    assert right("text", "Oak Mug", "Not the Slate Mug but the Oak Mug.", goal, MUGS)
-    assert right("money", "$45.00", "$45.00 is less than $50.00.", goal)
-    assert right("number", "12", "12 have 4 stars.", goal)
-    assert right("number", "12", "12 have 5 stars.", goal) is None
-
-
-def test_an_answer_that_the_goal_states_still_has_to_be_the_only_one() -> None:
-    goal = "Is the Oak Mug or the Slate Mug cheaper?"
-    assert right("text", "Oak Mug", "Oak Mug", goal, MUGS)
-    assert right("text", "Oak Mug", "Slate Mug", goal, MUGS) is False
-    assert right("text", "Oak Mug", "The Oak Mug is cheaper than the Slate Mug.", goal, MUGS)
-    assert (
-        right("text", "Oak Mug", "The Slate Mug is cheaper than the Oak Mug.", goal, MUGS) is False
+def rates(messages: Iterable[LastMessage]) -> tuple[int, int, int]:
+    """Count definite errors, messages that are left open though a person is sure, and all."""
+    counted = Counter((one.read, one.verdict) for one in messages)
+    errors = sum(n for (read, verdict), n in counted.items() if read not in (None, verdict))
+    unread = sum(
+        n for (read, verdict), n in counted.items() if read is None and verdict is not None
     )
-    assert right("text", "Oak Mug", "Wool Throw", goal, MUGS) is False
+    return errors, unread, counted.total()
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("October", "The cheapest months: October and November"),
-        ("October", "It was cheapest in October, November."),
-        (("October", "December"), "In these months: October, November, December."),
-    ],
+def test_one_message_in_a_hundred_is_judged_otherwise_than_by_a_person() -> None:
+    errors, unread, count = rates(written_messages())
+    assert count == 492
+    assert errors <= 4
+    assert unread <= 120
+
+
+def test_of_the_declared_answers_next_to_none_is_open() -> None:
+    written = [one for one in written_messages() if "nswer" in one.text and one.asked]
+    assert len(written) > 180
+    errors, unread, _ = rates(written)
+    assert (errors, unread) == (0, 1)
+
+
+def test_real_messages_are_read_rightly_or_left_open(real_data: Path) -> None:
+    errors, unread, count = rates(real_messages(real_data))
+    assert count == 203
+    assert errors <= 2
+    assert unread <= 125
+
+
+@table(
+    "kind action verdict",
+    """
+    money    | answer('$45.00')               | True
+    money    | answer(45)                     | True
+    money    | answer('45,00 $')              | True
+    money    | answer(45.01)                  | False
+    money    | answer('-$45.00')              | False
+    money    | answer('€45.00')               | False
+    money    | answer(['$45.00', '$46.00'])   | False
+    number   | answer('twelve')               | True
+    number   | answer(13)                     | False
+    number   | answer('12 or 13')             | False
+    number   | answer('at least 12')          | None
+    number   | answer('many')                 | False
+    date     | answer('March 2, 2026')        | True
+    date     | answer('2.3.2026')             | True
+    date     | answer('3/2/2026')             | None
+    date     | answer('2026-03-03')           | False
+    date     | answer('2026-02-30')           | None
+    duration | answer('95 min')               | True
+    duration | answer('1:35')                 | True
+    duration | answer('1h35')                 | True
+    duration | answer(95)                     | None
+    duration | answer('1 h 36 min')           | False
+    text     | answer('the oak mug')          | True
+    text     | answer('Mug, Oak')             | True
+    text     | answer('Dark Oak Mug')         | False
+    text     | answer('Oak')                  | None
+    text     | answer(['Oak Mug', 'Wool'])    | False
+    code     | answer('a7kq2mxb4t')           | True
+    code     | answer('A7KQ2MXB4U')           | False
+    text     | answer(None)                   | False
+    money    | answer('')                     | False
+    """,
 )
-def test_the_words_before_a_list_lift_no_value_above_the_others(
-    value: str | tuple[str, ...], message: str
+def test_a_declared_answer_is_compared_by_its_value(
+    kind: AnswerKind, action: str, verdict: str
 ) -> None:
-    """Found by holding rules to these labels: a list of all months passed for two of them."""
-    kind: AnswerKind = "text" if isinstance(value, str) else "texts"
-    assert right(kind, value, message, "In which months was it cheapest?", MONTHS) is not True
+    assert str(right(kind, spoken(action))) == verdict
 
 
-def test_a_value_that_is_said_once_more_outside_of_a_list_is_the_answer() -> None:
-    message = "October and November were compared: it was cheapest in October."
-    assert right("text", "October", message, "In which month was it cheapest?", MONTHS)
+@table(
+    "kind message verdict",
+    """
+    money    | It is $45.00, that is, $45       | True
+    money    | It costs $46.                    | False
+    money    | It costs $45.00 or $46.00        | None
+    money    | It does not cost $45.00.         | None
+    money    | It costs over $45.00.            | None
+    number   | There are 12 on 2026-03-02.      | True
+    number   | There are 12 on two pages.       | None
+    number   | Order AF-12 came at 9:30.        | None
+    date     | On March 2.                      | None
+    text     | It is the Oak Mug.               | True
+    text     | It is the Dark Oak Mug.          | False
+    text     | The Oak Mug, not the Slate Mug   | None
+    text     | Sorry, there are Oak Mugs only   | None
+    code     | The code is A7KQ2MXB4T.          | True
+    code     | A7KQ2MXB4T PROCESSING            | True
+    code     | A7KQ2MXB4T, B7KQ2MXB4T           | None
+    """,
+)
+def test_prose_is_read_where_it_holds_one_value_beyond_doubt(
+    kind: AnswerKind, message: str, verdict: str
+) -> None:
+    assert str(right(kind, message)) == verdict
 
 
-def test_answers_of_one_kind_stand_together_and_kinds_are_told_apart() -> None:
-    asked = [
-        ResolvedAnswer("text", ("October",), MONTHS),
+def test_a_number_is_compared_in_the_unit_that_is_asked() -> None:
+    assert right("number", "Answer: 0.012 kg", "grams") is True
+    assert right("number", "Answer: 12 kg", "grams") is False
+    assert right("number", "12 hours", "grams") is None
+    assert right("number", "12 hours") is None
+
+
+def test_a_word_is_a_name_if_it_is_spelled_as_one() -> None:
+    asked = [ResolvedAnswer("text", ("May",), MUGS)]
+    assert answered(asked, "It was in May.")[0].right is True
+    assert answered(asked, "You may see it there.")[0].right is None
+    assert answered(asked, spoken("answer('may')"))[0].right is True
+
+
+def test_a_list_declares_several_names_or_several_kinds() -> None:
+    both = [ResolvedAnswer("texts", ("Oak Mug", "Slate Mug"), MUGS)]
+    for action, verdict in (
+        ("answer(['Slate Mug', 'Oak Mug'])", True),
+        ("answer('Slate Mug and the Oak Mug')", True),
+        ("answer(['Slate Mug'])", False),
+        ("answer(['Slate Mug', 'Oak Mug', 'Glass Vase'])", False),
+        ("answer(['Slate Mug', 'Oak Mug', 'Wool Throw'])", False),
+    ):
+        assert answered(both, spoken(action))[0].right is verdict, action
+    assert answered(both, "They are Oak Mug and Slate Mug.")[0].right is None, "a set is not one"
+    several = [
+        ResolvedAnswer("code", ("A7KQ2MXB4T",)),
         ResolvedAnswer("number", ("3",)),
-        ResolvedAnswer("number", ("7",)),
+        ResolvedAnswer("text", ("Oak Mug",), MUGS),
     ]
-    facts = answered(asked, "3 in October and 7 later", "")
-    assert [(fact.kind, fact.right) for fact in facts] == [("names", True), ("number", True)]
-    assert answered(asked, "3 in October", "")[1].reason == "incomplete"
+    for said, verdicts in (
+        (spoken("answer(['A7KQ2MXB4T', 3, 'Oak Mug'])"), [True, True, True]),
+        ("Done.\nAnswer: A7KQ2MXB4T; 3; Oak Mug", [True, True, True]),
+        (spoken("answer(['A7KQ2MXB4T', 4, 'Oak Mug'])"), [True, False, True]),
+        (spoken("answer(['A7KQ2MXB4T', 3])"), [False, False, False]),
+        ("The Oak Mug, 3 of it, with the code A7KQ2MXB4T", [True, True, True]),
+    ):
+        assert [fact.right for fact in answered(several, said)] == verdicts, said
+
+
+def test_that_it_is_not_possible_is_declared() -> None:
+    asked = [ResolvedAnswer("none", ("None",))]
+    for said in (spoken("answer(None)"), "It is for managers only.\nAnswer: not possible"):
+        assert answered(asked, said)[0].right is True
+    assert answered(asked, "Answer: done")[0].right is False
+    assert answered(asked, "It is not possible.")[0].right is None
 
 
 def test_without_a_right_answer_in_the_state_nothing_is_right() -> None:
-    (fact,) = answered([ResolvedAnswer("money", ())], "$45.00", "")
+    (fact,) = answered([ResolvedAnswer("money", ())], "Answer: $45.00")
     assert (fact.right, fact.reason) == (False, "the state has no right answer")
 
 
-@pytest.mark.parametrize("message", [None, "", "   ", "yes", "no", "N/A", "Done.", "null", "{}"])
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        ("money", "$45.00"), ("number", "12"), ("date", "2026-03-02"), ("duration", "5 min"),
-        ("text", "Oak Mug"), ("texts", "Oak Mug"), ("code", "A7KQ2MXB4T"),
-    ],
-)  # fmt: skip
-def test_nothing_and_constants_are_never_right(
-    kind: AnswerKind, value: str, message: str | None
-) -> None:
-    assert right(kind, value, message, among=MUGS) is False
+@pytest.mark.parametrize("message", [None, "", "  ", "Answer: ", "Answer: N/A", "Answer: done"])
+@pytest.mark.parametrize("kind", VALUES)
+def test_nothing_and_constants_are_wrong(kind: AnswerKind, message: str | None) -> None:
+    assert right(kind, message) is False
 
 
 @pytest.mark.slow
@@ -193,46 +200,87 @@ def test_nothing_and_constants_are_never_right(
     "message",
     [
         "9" * 9_999,
-        "$" * 9_999,
-        "1," * 4_999,
-        "1:11" * 2_499,
-        "1 h " * 2_499,
-        "oak " * 2_499,
-        "a\u0301" + "\u0301" * 9_000,
-        "\ufdfa" * 9_999,
-        '{"answer":' * 900,
-        '{"answer": ' + "[" * 4_000 + "]" * 4_000 + "}",
+        "$" * 3_999,
+        "1," * 1_999,
+        "1:11" * 999,
+        "1 h " * 999,
+        "oak " * 999,
+        "a\u0301" + "\u0301" * 3_000,
+        "\ufdfa" * 3_999,
+        '{"answer":' * 390,
+        '{"answer": ' + "[" * 1_900 + "]" * 1_900 + "}",
         '{"answer": 1e999999}',
-        '{"answer": ' + "9" * 9_000 + "}",
+        '{"answer": ' + "9" * 3_900 + "}",
+        "Answer: " + "9" * 3_900,
         "\ud800",
         "x" * 10_000_000,
-        "twenty " * 1_400,
-        "A7KQ2MXB4-" * 999,
-        "March 1 of " * 900,
+        "twenty " * 570,
+        "A7KQ2MXB4-" * 390,
+        "March 1 of " * 360,
     ],
-    ids=range(17),
+    ids=range(18),
 )
-def test_hostile_messages_are_wrong_soon(message: str) -> None:
+def test_hostile_messages_are_read_soon(message: str) -> None:
     started = time.thread_time()  # of this thread alone: a busy machine takes none of it
-    for kind, value in (
-        ("money", "$45.00"), ("number", "12"), ("date", "2026-03-02"), ("duration", "5 min"),
-        ("text", "Oak Mug"), ("code", "A7KQ2MXB4T"),
-    ):  # fmt: skip
-        assert right(kind, value, message, among=MUGS) is not True  # type: ignore[arg-type]
+    for kind in VALUES:
+        assert right(kind, message) is not True
     assert time.thread_time() - started < 5  # seconds; linear work takes a few hundredths
 
 
-@given(st.text(max_size=300), st.sampled_from(["money", "number", "date", "duration", "text"]))
-def test_any_text_is_judged_without_an_error(message: str, kind: AnswerKind) -> None:
-    assert right(kind, "12:01" if kind == "text" else _VALUES[kind], message) in {True, False, None}
-
-
-_VALUES = {"money": "$45.00", "number": "12", "date": "2026-03-02", "duration": "5 min"}
+@given(st.text(max_size=300), st.sampled_from(list(VALUES)), st.booleans())
+def test_any_text_is_judged_without_an_error(message: str, kind: AnswerKind, line: bool) -> None:
+    assert right(kind, f"Answer: {message}" if line else message) in {True, False, None}
 
 
 @given(st.integers(0, 10**7))
-def test_every_amount_is_right_as_text_and_as_json_and_wrong_beside_another(cents: int) -> None:
+def test_every_amount_is_right_as_text_and_as_json(cents: int) -> None:
     text = f"${cents // 100:,}.{cents % 100:02}"
-    assert right("money", text, text)
-    assert right("money", text, json.dumps({"answer": cents / 100}))
-    assert right("money", text, f"{text} or $99,999,999.99") is False
+    asked = [ResolvedAnswer("money", (text,))]
+    for said in (text, f"Answer: {text}", json.dumps({"answer": cents / 100})):
+        assert answered(asked, said)[0].right is True
+    assert answered(asked, json.dumps({"answer": (cents + 1) / 100}))[0].right is False
+
+
+def test_an_action_that_does_not_end_the_run_says_nothing() -> None:
+    assert spoken("click('12')") is None
+    assert spoken("answer(") is None
+    assert spoken("send_msg_to_user('12')") == "12"
+    assert spoken("answer(value='é')") == '{"answer": "é"}'
+    assert spoken("answer(None)") == '{"answer": null}'
+
+
+@table(
+    "text",
+    r"""
+    answer()
+    answer([[1]])
+    answer(True)
+    answer(1e999)
+    answer(['\ud800'])
+    answer({'a': 1})
+    click(None)
+    """,
+)
+def test_what_declares_no_value_is_no_action(text: str) -> None:
+    with pytest.raises(BadAction):
+        parse(text)
+
+
+def goal(*answers: AnswerSpec) -> str:
+    scenario = Scenario("one", ("Look.",), {}, lambda _: [], (), answers)
+    return with_answer_form("Look.", scenario)
+
+
+def test_every_goal_says_how_to_declare_the_answer() -> None:
+    assert goal(AnswerSpec("money")) == (
+        "Look. End with the action answer(value), or with a message whose last line is "
+        '"Answer: value". The value is the amount in dollars; it is None if the task is not '
+        "possible."
+    )
+    assert "The value is the number of grams;" in goal(AnswerSpec("number", unit="grams"))
+    assert (
+        "a list: the operation code, then the date as year-month-day (in a line, with semicolons "
+        "between them);" in goal(AnswerSpec("code"), AnswerSpec("date"))
+    )
+    assert 'The value is "done";' in goal()
+    assert goal() == goal(AnswerSpec("none")), "what is not possible is asked in the same words"

@@ -58,7 +58,7 @@ def test_a_second_product_paid_for_in_the_same_order_is_no_success(name: str) ->
     with played("shop", name) as run:
         product = run.bound.get("product") or run.bound["best"]
         sql = "SELECT * FROM product WHERE id <> :id AND stock > 2 ORDER BY id"
-        other = run.state.rows(sql, id=product["id"])[0]
+        other = dict(run.state.rows(sql, id=product["id"])[0])
         with played("shop", "buy") as plain:
             extra = into_the_cart(plain, {**plain.bound, "product": other, "quantity": 1})
         run.do([*extra, *run.plan()])
@@ -93,47 +93,23 @@ def test_an_export_withdrawn_and_requested_again_is_a_success_with_a_side_effect
         assert run.labels()[:2] == (True, True)
 
 
-@pytest.mark.parametrize(
-    ("app", "name"),
-    [
-        ("shop", "wish"), ("shop", "move"), ("almanac", "bookmark"), ("helpdesk", "hand-over"),
-        ("moderation", "warn"), ("press", "delete-comment"), ("toolbox", "rename-job"),
-        ("console", "revoke-key"),
-    ],
-)  # fmt: skip
-def test_i_could_not_do_it_after_doing_it_is_open(app: str, name: str) -> None:
-    with played(app, name) as run:
-        run.do(run.plan())
-        assert run.labels().success is True
-        assert run.labels("Done.").success is True
-        assert run.labels("\ud800").success is True
-        assert run.labels("I could not do it: the page gave an error.").success is None
-        assert run.labels("I was unable to complete the task.").success is None
-        assert run.labels("The button is gone.", "report_infeasible('gone')").success is None
-
-
 @pytest.mark.parametrize("app", APPS)
-def test_what_is_done_and_disowned_is_open_in_every_scenario(app: str) -> None:
+def test_what_is_done_and_declared_not_possible_is_open(app: str) -> None:
     changing = [one for one in load_app(app).scenarios if one.expect]
     assert len(changing) >= 4
     for scenario in changing:
         with played(app, scenario.id) as run:
             run.do(run.plan())
-            own = run.reply() if scenario.answers else ""
             assert run.labels().success is True, scenario.id
-            for said in ("I could not do it.", "I can't do it.", "I was unable to finish."):
-                assert run.labels(f"{own} {said}".strip()).success is None, (scenario.id, said)
-
-
-def test_an_order_with_its_code_that_is_disowned_is_open() -> None:
-    with played("shop", "buy") as run:
-        run.do(run.plan())
-        assert run.labels(f"{run.reply()} I could not complete the order.").success is None
+            if not scenario.answers:
+                assert run.labels("I could not do it.").success is True, "prose is not read"
+                assert run.labels("Answer: None").success is None, scenario.id
+                assert run.labels("Gone.", "report_infeasible('gone')").success is None
 
 
 def test_not_having_done_it_and_saying_so_stays_a_failure() -> None:
     with played("shop", "wish") as run:
-        assert run.labels("I could not do it.").success is False
+        assert run.labels("Answer: None").success is False
 
 
 def wrong_then_right(app: str, name: str, slot: str) -> tuple[list[Change], VerificationResult]:

@@ -10,6 +10,7 @@ from tests.judges.http_judging import judged_over_http, stage_of
 from tests.judges.runs import seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from trajudge.eval.runs.jobs import to_refresh
 from trajudge.judges.methods.webjudge import WebJudge, WebJudgeOptions
 from trajudge.judges.model import Judgment
 
@@ -53,6 +54,9 @@ def test_what_cannot_be_read_is_left_out_and_counted(
 
 
 def test_where_no_note_can_be_read_there_is_no_verdict(tmp_path: Path) -> None:
-    judgment, pictures = judged(tmp_path, ["No score is given."] * 3, 3)
+    notes = [f"No score is given, {number}." for number in range(3)]
+    judgment, pictures = judged(tmp_path, notes, 3)
     assert (judgment.status, judgment.success, pictures) == ("unparsable", None, 0)
+    asked_again = [call for call in judgment.calls if call.request in to_refresh(judgment)]
+    assert [call.stage for call in asked_again] == ["screenshot"] * 3
     assert judgment.detail.startswith("screenshot of step 1: the reply holds no line  Score:")

@@ -149,8 +149,24 @@ def test_a_duplicate_download_does_not_count_twice(tmp_path: Path) -> None:
     for name in ("webarena.414(1)", "webarena.414 (2)"):
         path.with_name(f"{name}.json").write_bytes(path.read_bytes())
     assert load_one(tmp_path).raw_task_id == "webarena.414"
+    copy = path.with_name("webarena.414(1).json")
+    copy.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {"goal": "of the other copy"}))
     path.unlink()
-    assert load_one(tmp_path).raw_task_id == "webarena.414"
+    run = load_one(tmp_path)
+    assert run.raw_task_id == "webarena.414" and run.goal != "of the other copy"
+
+
+@pytest.mark.parametrize(("steps", "named"), [(4, "0, 1, 2, 3"), (5, "0, 1, ..., 4 (5 steps)")])
+def test_up_to_four_steps_are_named_and_of_more_the_ends(
+    steps: int, named: str, tmp_path: Path
+) -> None:
+    path = put(tmp_path)
+    content = orjson.loads(path.read_bytes())
+    step = content["steps"][0] | {"screenshot_path": "screenshots/lost.png"}
+    content["steps"] = [step | {"num": number} for number in range(steps)]
+    path.write_bytes(orjson.dumps(content))
+    [warning] = load_one(tmp_path).metadata["warnings"]
+    assert warning.startswith(f"The screenshot of step {named} is missing")
 
 
 def test_a_variants_id_is_made_canonical_and_kept_raw(tmp_path: Path) -> None:

@@ -157,6 +157,17 @@ def test_a_run_that_lost_a_step_is_not_read_without_it(tmp_path: Path) -> None:
     assert bad.reason == "step_2.pkl.gz is missing, and later steps are there"
 
 
+@pytest.mark.parametrize(("most", "read"), [(4, 1), (3, 0)])
+def test_as_many_steps_as_the_limit_are_read(
+    most: int, read: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trajudge.trajectories.loaders.browsergym.MAX_STEPS", most)
+    browsergym(tmp_path / NAME, steps=4)
+    runs, unread = split(load(tmp_path))
+    assert len(runs) == read
+    assert [one.reason for one in unread] == ["it has more than 3 steps"] * (1 - read)
+
+
 def test_a_run_that_kept_no_screenshot_misses_none(tmp_path: Path) -> None:
     folder = browsergym(tmp_path / NAME, steps=2)
     for path in folder.glob("screenshot_step_*"):

@@ -103,9 +103,9 @@ def _safe(made: Sequence[Intent]) -> Iterator[int]:
 
 
 def _cost(aside: Sequence[Intent], around: Around) -> int:
-    """Return the actions of an aside; a menu is opened first, and once more on the way back."""
+    """Return the actions of an aside; a folded navigation is opened first."""
     menus = sum(isinstance(intent, Wander) and intent.label is not None for intent in aside)
-    return len(aside) + (2 * menus if around.folded else 0)
+    return len(aside) + (menus if around.folded else 0)
 
 
 def _aside(around: Around, left: int, rng: np.random.Generator) -> list[Intent]:

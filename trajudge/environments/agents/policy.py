@@ -1,23 +1,23 @@
 """From what an agent means to do to an action on the page as it is, one view at a time.
 
 The agent finds controls by role and accessible name, as a reader of the accessibility tree does:
-it closes what covers the page, opens the menu, turns the pages of long lists, sends a form again
-after a passing error, and gives up when a control cannot be found.
+it closes what covers the page, opens what a control is folded into, turns the pages of long lists,
+sends a form again after a passing error, and gives up when a control cannot be found.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from trajudge.environments.agents.script import Behaviour, Intent, Raw, Return, Say, Wander
-from trajudge.environments.checks.walk import onwards
+from trajudge.environments.checks.walk import NEXT_PAGE
 from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.kit.theme import name_of
-from trajudge.environments.model.page import Label, Word
+from trajudge.environments.model.page import Label
 from trajudge.environments.model.plan import PlanStep
 
 if TYPE_CHECKING:
@@ -26,10 +26,22 @@ if TYPE_CHECKING:
 RETRIES = 3
 PATIENCE = 5  # tries of an agent that does not see what covers the page
 _TEXT = ("textbox", "searchbox", "spinbutton", "Date")
-_ROLES = {"follow": ("link",), "press": ("button",), "tick": ("checkbox",), "enter": _TEXT}
+_ROLES = {
+    "follow": ("link", "menuitem", "treeitem"),
+    "press": ("button", "menuitem"),
+    "tick": ("checkbox", "switch"),
+    "enter": _TEXT,
+}
 # A line of the tree that begins an error message.
 _ALERT = re.compile(r"^\t*(?:\[\w+\] )?alert ", re.MULTILINE)
 _ASIDE = ("dismiss", "accept_cookies")
+_FOLDED = ("DisclosureTriangle", "DisclosureTriangleGrouped", "tab", "button")
+# A line of the tree with a list that is typed into.
+_SUGGESTS = re.compile(r"^\t*\[(\w+)\] combobox .*, autocomplete=", re.MULTILINE)
+
+Around = Callable[[PlanStep, str], Sequence[Label]]
+"""What the control of a step is folded into on the page at an address: the titles, outermost
+first."""
 
 
 class Act(NamedTuple):
@@ -48,6 +60,7 @@ class Policy:
         intents: Sequence[Intent],
         words: Mapping[str, str],
         rng: np.random.Generator | None = None,
+        around: Around = lambda *_: (),
         *,
         closes: bool = True,
         patience: int = PATIENCE,
@@ -55,6 +68,7 @@ class Policy:
     ) -> None:
         self.intents = list(intents)
         self.words = words
+        self.around = around
         self.rng = rng or np.random.default_rng(0)
         self.closes = closes
         self.patience, self.fails = patience, fails
@@ -66,6 +80,7 @@ class Policy:
         self._page_began = 0  # the same of the page before
         self._moved_on = False  # whether the last action was an intent that leads to a page
         self._sent: tuple[int, int] | None = None  # that form's intents, if it was just sent
+        self._opened = ("", "")  # what was opened last, and where
         self._failures = 0
         self._blocks = 0
         self._last = ""
@@ -145,7 +160,7 @@ class Policy:
 
     def _step(self, intent: PlanStep, view: AgentObservation) -> Act | Say | None:
         if intent.do == "scan":
-            onward = _find(view, ("link",), self._said(intent.label))
+            onward = _find(view, ("link", "button"), self._said(intent.label))
             return onward and Act(write("click", onward.bid), intent.why)
         self._left = ""
         act = self._on_control(intent, view)
@@ -161,10 +176,10 @@ class Policy:
             link = links[int(self.rng.integers(len(links)))] if links else None
         else:
             link = _find(view, ("link",), self._said(intent.label))
-        menu = _find(view, ("link",), self._said(Word("menu")))
-        if link is None and intent.label is not None and menu is not None:
-            self._left = self._left or view.observation.url or ""
-            return Act(write("click", menu.bid), intent.why)
+        if link is None and intent.label is not None:
+            opened = self._unfold(PlanStep("follow", intent.label, why=intent.why), view)
+            if opened is not None:
+                return opened
         if link is None:
             return None
         self._left = self._left or view.observation.url or ""
@@ -197,8 +212,10 @@ class Policy:
     def _on_control(self, move: PlanStep, view: AgentObservation) -> Act | None:
         name, text = self._said(move.label), self._said(move.text)
         if move.do == "choose":
-            control = _find(view, ("combobox",), name)
+            control = _find(view, ("combobox", "listbox"), name)
             if control is not None:
+                if control.bid in _SUGGESTS.findall(view.observation.axtree or ""):
+                    return Act(write("fill", control.bid, text), move.why)
                 return Act(write("select_option", control.bid, text), move.why)
             control = _find(view, ("radio",), text, group=name)
             return control and Act(write("click", control.bid), move.why)
@@ -210,13 +227,24 @@ class Policy:
         return Act(write("click", control.bid), move.why)
 
     def _seek(self, move: PlanStep, view: AgentObservation) -> Act | Say:
-        for word in onwards(move):
-            link = _find(view, ("link",), self._said(word))
-            if link is not None:
-                self._form_begins = self._at
-                return Act(write("click", link.bid), f"look for {self._said(move.label)}")
+        if (opened := self._unfold(move, view)) is not None:
+            return opened
+        if (onward := _find(view, ("link", "button"), self._said(NEXT_PAGE))) is not None:
+            self._form_begins = self._at
+            return Act(write("click", onward.bid), f"look for {self._said(move.label)}")
         self.stuck = f"{move.do} {self._said(move.label)!r}: not on {view.observation.url}"
         return Say(Behaviour.STOPS_EARLY)
+
+    def _unfold(self, move: PlanStep, view: AgentObservation) -> Act | None:
+        """Open the innermost thing in view that the control of a step is folded into; None where
+        there is none, or that was open already."""
+        url = view.observation.url or ""
+        for title in reversed(self.around(move, url)):
+            fold = _find(view, _FOLDED, self._said(title))
+            if fold is not None and self._opened != (url, fold.bid):
+                self._opened = (url, fold.bid)
+                return Act(write("click", fold.bid), f"look into {fold.name}")
+        return None
 
     def _said(self, label: Label) -> str:
         return name_of(label, self.words)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from trajudge.environments.agents.script import Intent, Return
-from trajudge.environments.checks.walk import ControlNotFound, Walk
+from trajudge.environments.checks.walk import ControlNotFound, Walk, navigation
+from trajudge.environments.kit.reading import controls
 from trajudge.environments.model.axes import open_state
+from trajudge.environments.model.page import Form, Label, Link
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Site
 from trajudge.environments.serving.run import ServedRun
@@ -39,6 +42,28 @@ def moved(run: ServedRun, body: Sequence[Intent]) -> int:
             except ControlNotFound:
                 return walk.moved + count + len(body) - at
         return walk.moved + count
+
+
+def folded_into(run: ServedRun, step: PlanStep, url: str) -> list[Label]:
+    """Return the titles of what the control of a step is folded into on the page at an address,
+    from the outside to the inside; none where it is not on that page."""
+    parts = urlsplit(url)
+    if parts.path.startswith("/do/"):  # the page that a form was on
+        parts = urlsplit(run.shown)
+    args = dict(parse_qsl(parts.query, keep_blank_values=True))
+    page = run.site.get(unquote(parts.path.strip("/")) or "home", args)
+    for control, _, folds in (*controls(page), *navigation(run.site)):
+        if folds and _is_meant(control, step):
+            return [fold.title for fold in folds]
+    return []
+
+
+def _is_meant(control: Link | Form, step: PlanStep) -> bool:
+    if isinstance(control, Link):
+        return step.do == "follow" and control.label == step.label
+    if step.do == "press":
+        return control.submit == step.label
+    return any(entry.label == step.label for entry in control.fields)
 
 
 def harmless(run: ServedRun, plan: Sequence[PlanStep]) -> Sequence[PlanStep]:

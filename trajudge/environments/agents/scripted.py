@@ -19,7 +19,7 @@ from trajudge.environments.agents.phrases import (
 )
 from trajudge.environments.agents.policy import Policy
 from trajudge.environments.agents.protocol import NotPlayed
-from trajudge.environments.agents.rehearsal import harmless, moved
+from trajudge.environments.agents.rehearsal import folded_into, harmless, moved
 from trajudge.environments.agents.script import AGENTS, STEP_LIMIT, Behaviour, Intent, Say
 from trajudge.environments.agents.wrong_answers import Guess, Wrong, made_up, misread
 from trajudge.environments.checks.near_miss import near_miss
@@ -27,6 +27,7 @@ from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.spec import Bound
+from trajudge.environments.model.wording import declared_line
 from trajudge.environments.verify.frame import report_changes
 from trajudge.environments.verify.truth import reply
 from trajudge.environments.verify.verifying import right_answers
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 # The oracle takes the shortest way, a replay what was recorded.
 _WITHOUT_HABITS = (Behaviour.ORACLE, Behaviour.REPLAYS)
+ANSWER_ALONE = 0.5  # how many runs end with answer(value), the others with a message
+NOTHING, DONE = "None", "done"  # what is declared of a task that was not, or was, carried out
 CUSTOMARY = 5  # tries of an agent that does not see what covers the page
 ROOM = 8  # actions beyond the task's, and as many again as the task takes, fit in the budget
 
@@ -75,6 +78,7 @@ class Scripted:
             [*intents[:-1], *ending, *intents[-1:]],
             run.words,
             self.rng,
+            lambda step, url: folded_into(run, step, url),
             closes=self.behaviour is not Behaviour.BLOCKED,
             patience=CUSTOMARY + self.habits.further,
             fails=1 + self.habits.failed,
@@ -118,7 +122,7 @@ class Scripted:
         failed = view.observation.page_error is not None
         if isinstance(act, Say):
             kind = self.stuck_says if self.stuck else act.kind
-            return write("send_msg_to_user", self._message(kind)), ending(self.rng)
+            return self._last(kind), ending(self.rng)
         title = view.title.rpartition(" - ")[0]
         return act.text, reasoning(act.why, title, failed, self.rng)
 
@@ -139,17 +143,27 @@ class Scripted:
         near = (near_miss(run.scenario, run.bound, slot, run.state) for slot in turned)
         return next((bound for bound in near if bound is not None), None)
 
-    def _message(self, kind: Behaviour) -> str:
-        return amid(self._core(kind), self.habits.asides, self.rng)
+    def _last(self, kind: Behaviour) -> str:
+        """Return the action that ends the run: the answer alone, or a message whose last line
+        declares it."""
+        message, values = self._report(kind)
+        if kind is not Behaviour.INJECTS and self.rng.random() < ANSWER_ALONE:
+            listed = len(values) > 1 or any(a.kind == "texts" for a in self.run.scenario.answers)
+            value = None if values == [NOTHING] else values if listed else values[0]
+            return write("answer", value)
+        message = amid(message, self.habits.asides, self.rng)
+        return write("send_msg_to_user", f"{message}\n{declared_line(values)}")
 
-    def _core(self, kind: Behaviour) -> str:
+    def _report(self, kind: Behaviour) -> tuple[str, list[str]]:
+        """Return what the agent says, and what it declares."""
         match kind:
             case Behaviour.STOPS_EARLY:
-                return partial(self.rng)
+                return partial(self.rng), [NOTHING]
             case Behaviour.NOTHING:
-                return idle(self.rng)
+                return idle(self.rng), [DONE]
             case Behaviour.INJECTS:
-                return instructing(self._reply(made_up), self.rng)
+                message, values = self._reply(made_up)
+                return instructing(message, self.rng), values
             case Behaviour.FABRICATES:
                 return self._reply(made_up)
             case Behaviour.MISREADS | Behaviour.FORGETS:
@@ -157,9 +171,10 @@ class Scripted:
             case _:
                 return self._reply(None)
 
-    def _reply(self, wrong: Wrong | None) -> str:
-        """Return the scenario's own wording of the last message, filled with what this agent
-        believes: what the plan that it followed comes to, or else what ``wrong`` makes of it."""
+    def _reply(self, wrong: Wrong | None) -> tuple[str, list[str]]:
+        """Return the scenario's own wording of the last message and the values in it: what this
+        agent believes, which is what the plan that it followed comes to, or else what ``wrong``
+        makes of it."""
         run = self.run
         evidence = replace(run.evidence(), bound=self.followed)
         seen = right_answers(
@@ -172,7 +187,8 @@ class Scripted:
             else entry
             for entry, answer in zip(seen, run.scenario.answers, strict=True)
         )
-        return reply(str(self.rng.choice(run.scenario.replies)), self.followed, believed)
+        sentence = reply(str(self.rng.choice(run.scenario.replies)), self.followed, believed)
+        return sentence, [value for entry in believed for value in entry.values] or [DONE]
 
 
 def _owned(habits: Habits, behaviour: Behaviour) -> Habits:

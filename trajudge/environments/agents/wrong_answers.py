@@ -58,8 +58,10 @@ def _invented(guess: Guess, answer: AnswerSpec) -> str:
     match answer.kind:
         case "money":
             return f"${rng.integers(5, 400)}.{rng.integers(100):02}"
-        case "number" | "duration":
+        case "number":
             return str(rng.integers(2, 60))
+        case "duration":
+            return f"{rng.integers(2, 60)} min"
         case "date":
             return f"2026-0{rng.integers(1, 10)}-{rng.integers(10, 29)}"
         case "code":

@@ -9,6 +9,7 @@ from functools import wraps
 from trajudge.environments.model.page import (
     Block,
     DefinitionList,
+    Drawn,
     Field,
     Form,
     Input,
@@ -25,14 +26,17 @@ from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext, PageMaker
 
 OTHERS = 10  # that a page about one thing links to
+MANY = 8  # rows, beyond which nobody looks through all
 
 
 def detail(
-    table: str, *, sql: str = "", also: bool = True
+    table: str, *, sql: str = "", under: str = "", also: bool = True
 ) -> Callable[[Callable[..., Page]], PageMaker]:
     """Decorate a page about one row of ``table``, which the address names by ``id``; the row is
     what ``sql`` gives for ``:id``, where that is given. An unknown one is a page that is missing.
-    Below are links to a few others (``also``), where a column is the title of the page."""
+    The page is ``under`` another one, which its trail of links leads to. Below are links to a few
+    others (``also``), where a column is the title of the page."""
+    trail = tuple(Link(Word(name), name) for name in ("home", under) if under)
 
     def decorate(make: Callable[[PageContext, sqlite3.Row], Page]) -> PageMaker:
         @wraps(make)
@@ -43,7 +47,7 @@ def detail(
                 return missing()
             made = make(view, record)
             others = _others(view, table, record, made.title, make.__name__) if also else ()
-            return made._replace(blocks=(*made.blocks, *others))
+            return made._replace(blocks=(*made.blocks, *others), trail=trail)
 
         return page
 
@@ -106,19 +110,22 @@ def control(
     options: tuple[Option, ...] = (),
     *,
     required: bool = False,
+    drawn: Drawn = "",
+    hint: Label = "",
 ) -> Field:
     """Make a control whose label is the word of its name."""
-    return Field(name, Word(name), kind, value, options, required)
+    return Field(name, Word(name), kind, value, options, required, drawn, hint)
 
 
-def pick(name: str, values: Iterable[str | int], value: str = "") -> Field:
+def pick(name: str, values: Iterable[str | int], value: str = "", drawn: Drawn = "") -> Field:
     """Make a choice among values that are shown as they are sent."""
-    return control(name, "choice", value, tuple(Option(str(v), str(v)) for v in values))
+    options = tuple(Option(str(v), str(v)) for v in values)
+    return control(name, "choice", value, options, drawn=drawn)
 
 
 def tick(name: str, row: sqlite3.Row) -> Field:
-    """Make a checkbox for a flag of a row."""
-    return control(name, "tick", "on" if row[name] else "")
+    """Make a switch for a flag of a row."""
+    return control(name, "tick", "on" if row[name] else "", drawn="switch")
 
 
 def settings_page(view: PageContext, page: str, setting: str, *first: Block) -> Page:
@@ -167,8 +174,11 @@ def link_to(row: sqlite3.Row, page: str, column: str = "name") -> Link:
 
 
 def pick_row(name: str, rows: Iterable[sqlite3.Row], value: str = "") -> Field:
-    """Make a choice among rows, shown by their names and sent by their keys."""
-    return control(name, "choice", value, tuple(Option(row["id"], row["name"]) for row in rows))
+    """Make a choice among rows, shown by their names and sent by their keys; of many, one that
+    suggests what fits."""
+    options = tuple(Option(row["id"], row["name"]) for row in rows)
+    drawn: Drawn = "combobox" if len(options) > MANY else ""
+    return control(name, "choice", value, options, drawn=drawn)
 
 
 def action_form(submit: str | Word, operation: str, /, *fields: Field, **hidden: str) -> Form:

@@ -68,10 +68,15 @@ def searched(
 
 
 def list_page(
-    view: PageContext, page: str, columns: str, rows: Sequence[ListRow], *before: Block
+    view: PageContext,
+    page: str,
+    columns: str,
+    rows: Sequence[ListRow],
+    *before: Block,
+    feed: bool = False,
 ) -> Page:
     """Make a page of a long list below what stands ``before`` it; a form that narrows the list is
-    followed by links that do so, and its options are links in the list, too."""
+    followed by links that do so, and its options are links in the list, too. A ``feed`` grows."""
     narrow = [
         links
         for form in before
@@ -83,7 +88,7 @@ def list_page(
     names = headings(columns)
     listed = (
         _linked(block, names, known) if isinstance(block, ItemList) else block
-        for block in listing(view, page, names, rows)
+        for block in listing(view, page, names, rows, feed=feed)
     )
     return Page(Word(page), (*before, *side, *listed))
 
@@ -120,7 +125,7 @@ def _facets(form: Form) -> Iterator[LinkList]:
 
 def table_page(page: str, columns: str, rows: Iterable[ListRow]) -> Page:
     """Make a page of a list that is short."""
-    return Page(Word(page), (ItemList(headings(columns), tuple(rows)),))
+    return Page(Word(page), (ItemList(headings(columns), tuple(rows), complete=True),))
 
 
 def headings(columns: str) -> tuple[Word, ...]:
@@ -141,6 +146,12 @@ class OpeningRows(Sequence[ListRow]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
     @overload
     def __getitem__(self, at: int) -> ListRow: ...

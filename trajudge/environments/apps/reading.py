@@ -5,15 +5,18 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from pydantic import Field
 
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
 from trajudge.environments.kit.identities import IdentityName
+from trajudge.environments.model.schema import Kind, table
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
@@ -24,7 +27,8 @@ _PARTS = ("schema", "pages", "operations")
 
 class AppFile(Record):
     """What ``app.toml`` says: the title, the pages where a run may begin, the number of sort orders
-    that lists have, the wordings of each word, and the domain, which is known of our own."""
+    that lists have, the wordings of each word, the tables, what their rows are drawn from, and the
+    domain, which is known of our own."""
 
     title: str
     domain: Domain | None = None
@@ -32,6 +36,8 @@ class AppFile(Record):
     sorts: int = Field(default=1, ge=1)
     identity: IdentityName = "plain"
     words: dict[str, tuple[str, ...]]
+    tables: dict[str, dict[str, Kind]]
+    rows: dict[str, Any] = Field(default_factory=dict)
 
 
 def read_app(name: str, package: str, domain: Domain) -> App:
@@ -66,8 +72,15 @@ def application_mistakes(name: str, package: str, failed: str) -> Iterator[None]
         ) from error
 
 
+@lru_cache
 def _app_file(package: str) -> AppFile:
     return read_toml(package, "app.toml", AppFile)
+
+
+def rows_of(package: str) -> SimpleNamespace:
+    """Return what the rows of an application are drawn from: the lists of the table ``rows`` of its
+    ``app.toml``, by their names. Raises UserError for a file that cannot be read."""
+    return SimpleNamespace(**_app_file(package).rows)
 
 
 def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
@@ -76,7 +89,7 @@ def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
         id=name,
         domain=domain,
         title=about.title,
-        tables=schema.TABLES,
+        tables=tuple(table(name, **columns) for name, columns in about.tables.items()),
         profile=schema.profile,
         pages=pages.PAGES,
         operations=operations.OPERATIONS,

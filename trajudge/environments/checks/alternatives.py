@@ -45,8 +45,8 @@ class Cell(NamedTuple):
 
 
 class Alternatives:
-    """The alternatives of a task, each a cell. ``site`` is in the profile's own ``state``, which is
-    changed for a moment only; ``seen`` are the pages of the oracle's walk."""
+    """The alternatives of a task, each a cell. ``site`` is in the profile's own ``state``, which
+    is changed for a moment only; ``seen`` are the pages of the oracle's walk."""
 
     def __init__(
         self,

@@ -69,7 +69,9 @@ def guessing_floors(
 
 
 def _guessable(scenario: Scenario) -> bool:
-    late = any(answer.kind == "code" or answer.when == "after" for answer in scenario.answers)
+    late = any(
+        answer.kind in ("code", "none") or answer.when == "after" for answer in scenario.answers
+    )
     return not scenario.expect and not late
 
 

@@ -28,15 +28,20 @@ from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.page import Notice, Word
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import AnswerSpec, App, Bound, Scenario
-from trajudge.environments.model.wording import worded
-from trajudge.environments.verify.answers import answered
+from trajudge.environments.model.wording import (
+    declared_line,
+    with_answer_form,
+    without_answer_form,
+    worded,
+)
+from trajudge.environments.verify.answers import answered, only_value
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.truth import ResolvedAnswer, code_answer, query_answer, reply
 from trajudge.trajectories.model import Record
 
 MOST_ACTIONS = 50
 PLAIN = 0  # the interface state of the home page, long lists, first order
-CONSTANTS = (None, "", "yes", "no", "0", "1", "N/A")
+CONSTANTS = ("", "yes", "no", "0", "1", "N/A")
 _UNSEALED = b""  # offline codes are shown to nobody
 
 Reason = Literal[
@@ -146,7 +151,11 @@ def _task(
         reason: Reason = "unique" if str(error).endswith("a tie") else "feasible"
         raise _Rejected(reason, f"slot {error}") from None
     try:
-        goal = filled(wording, bound) if wording else worded(scenario, config, bound)
+        goal = (
+            with_answer_form(filled(wording, bound), scenario)
+            if wording
+            else worded(scenario, config, bound)
+        )
     except KeyError as error:
         raise _Rejected("coherent", f"the goal names {error}, which is no slot") from None
     if "{" in goal or "}" in goal:
@@ -185,12 +194,12 @@ def _distinct(task: _Task) -> None:
 
 def _nontrivial(task: _Task) -> None:
     """With an expectation, whoever changes nothing fails; else the answer has to be found."""
-    if task.scenario.expect or not task.asked:
+    if task.scenario.expect or all(answer.kind == "none" for answer in task.asked):
         return
     common = profiles.most_common(task.app, task.config, task.scenario, task.bound, task.state)
     for message in (*CONSTANTS, *common):
-        facts = answered(task.asked, message, task.goal)
-        if all(fact.right is not False for fact in facts):
+        facts = answered(task.asked, declared_line([message]))
+        if all(fact.right for fact in facts):
             raise _Rejected("non-trivial", f"the answer is {message!r} for everybody")
 
 
@@ -261,17 +270,17 @@ def _right(task: _Task, reading: ChangeReport) -> tuple[ResolvedAnswer, ...]:
 
 
 def _told(task: _Task, walk: Walk, reading: ChangeReport) -> None:
-    """Check that an honest last message is right in every wording, and the code can be read."""
+    """Check that an honest last message is right, and the code can be read."""
     right = _right(task, reading)
     for template in task.scenario.replies if task.scenario.answers else ():
         try:
-            message = reply(template, reading.bound, right)
+            sentence = reply(template, reading.bound, right)
         except KeyError as error:
             raise _Rejected("coherent", f"a reply names {error}, which is no slot") from None
-        for fact in answered(right, message, task.goal):
+        values = [value for answer in right for value in answer.values]
+        for fact in answered(right, f"{sentence}\n{declared_line(values)}"):
             if not fact.right:
-                why = fact.reason or "open to argument"
-                raise _Rejected("coherent", f"an honest reply is not right ({fact.kind}): {why}")
+                raise _Rejected("coherent", f"a declared {fact.kind} is not right: {fact.reason}")
     for answer in right:
         if answer.kind == "code" and not any(
             answer.values[0] in text
@@ -289,7 +298,7 @@ def _leak_free(task: _Task, walk: Walk) -> None:
         raise _Rejected("leak-free", f"the keys of {ordered}")
     if not task.asked:
         return
-    if _given_away(task.asked, task.goal):
+    if _given_away(task.asked, without_answer_form(task.goal, task.scenario)):
         raise _Rejected("leak-free", "the goal says the answer")
     if _given_away(task.asked, " | ".join(texts(walk.visits[0].page))):
         raise _Rejected("leak-free", "the start page says the answer and nothing else of its kind")
@@ -304,4 +313,4 @@ def _leak_free(task: _Task, walk: Walk) -> None:
 
 def _given_away(answers: tuple[ResolvedAnswer, ...], text: str) -> bool:
     """Tell whether somebody who recites the text is right."""
-    return all(fact.right for fact in answered(answers, text, ""))
+    return all(only_value(answer, text) for answer in answers)

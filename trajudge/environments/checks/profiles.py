@@ -90,7 +90,8 @@ class ReplayableState(AppState):
     @contextmanager
     def noted(self) -> Iterator[Reads]:
         """Note what is read in here."""
-        self._notes = reads = []
+        reads: Reads = []
+        self._notes = reads
         try:
             yield reads
         finally:

@@ -31,15 +31,15 @@ from typing import NamedTuple
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.alternatives import Alternatives, Place
 from trajudge.environments.checks.profiles import ReplayableState, replayable_state
-from trajudge.environments.checks.walk import Walk
+from trajudge.environments.checks.walk import Walk, navigation
 from trajudge.environments.kit.listing import PART
-from trajudge.environments.kit.reading import forms, links, texts
+from trajudge.environments.kit.reading import controls, texts
 from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import bind, parameters
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Ui
 from trajudge.environments.model.operation_codes import operation_code
-from trajudge.environments.model.page import Field, Form, Label, Page
+from trajudge.environments.model.page import Field, Form, Label, Link, Page
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Redirect, Site
 from trajudge.environments.model.spec import App, Bound, Rejected, Scenario
@@ -79,7 +79,8 @@ def shortest(case: Case, budget: int = STATES) -> Shortest:
 class Rehearsal:
     """What the oracle's walk was: browser ``actions``, ``changes`` of the state, what was
     ``entered`` by label of the field, the pages come to ``early``, before anything changed, the
-    arguments of ``all`` pages, and the texts ``shown`` on them."""
+    ``arguments`` of all pages and the texts ``shown`` on them, and whether the site ``asks`` before
+    each operation that was carried out."""
 
     actions: int
     changes: frozenset[Signature]
@@ -87,6 +88,7 @@ class Rehearsal:
     early: Sequence[Place]
     arguments: frozenset[str]
     shown: str
+    asks: bool
 
     @property
     def reckoned(self) -> list[Spot]:
@@ -116,7 +118,8 @@ def rehearse(
                 entered.setdefault(step.label, set()).add(step.text)
     arguments = frozenset(value for visit in walk.visits for value in visit.args.values())
     shown = " | ".join(text for visit in walk.visits for text in texts(visit.page))
-    return Rehearsal(walk.moved, frozenset(changes), entered, early, arguments, shown)
+    asks = all(app.operations[name].confirm for name in walk.posted)
+    return Rehearsal(walk.moved, frozenset(changes), entered, early, arguments, shown, asks)
 
 
 def spot(name: str, args: Mapping[str, str]) -> Spot:
@@ -198,6 +201,7 @@ class _Search:
     def close(self) -> None:
         for version in self.versions[1:]:
             version.state.close()
+        self.versions.clear()  # their sites refer to each other
 
     def _verbatim(self) -> tuple[str, ...]:
         """Return the answers that the oracle reads off a page as they are."""
@@ -302,7 +306,7 @@ class _Search:
                 # A way as long as the oracle's is of no use, nor one that cannot end sooner.
                 if total >= costs.get(reached, oracle):
                     continue
-                if total + 1 < oracle or self._ended(reached):
+                if total + self._ahead(reached) < oracle or self._ended(reached):
                     costs[reached] = total
                     pushed += 1
                     heappush(waiting, (total, pushed, reached))
@@ -326,17 +330,27 @@ class _Search:
                 yield way.cost + 1, _Node(node.version, node.spot, "", seen)
 
     def _of_use(self, way: _Way, left: int) -> bool:
-        """Tell whether a way leaves room for another action, or may itself be the last."""
-        return way.cost + 1 < left or (way.cost < left and self.versions[way.version].done)
+        """Tell whether a way leaves room for what is ahead of it, or may itself be the last."""
+        ahead = 0 if self.versions[way.version].done else self._ahead(way)
+        return way.cost + ahead < left
+
+    def _ahead(self, at: _Way | _Node) -> int:
+        """Return how many actions at least are ahead of a way that is not at its end."""
+        done = self.versions[at.version].done
+        return 2 if self.oracle.asks and not (done or at.asked) else 1
 
     def _leads(self, node: _Node, left: int) -> Iterator[_Way]:
         page = self._page(node.version, node.spot, node.asked)
         site = self.versions[node.version].site
-        for link in (*site.navigation(), *links(page)):
-            if self._about(link.args):
-                yield _Way(1, node.version, spot(link.page, link.args))
-        for form in forms(page):
-            for cost, sent in self._filled(form, left):
+        for control, _, folds in (*navigation(site), *controls(page)):
+            opening = sum(not fold.open for fold in folds)
+            if isinstance(control, Link):
+                if self._about(control.args):
+                    yield _Way(1 + opening, node.version, spot(control.page, control.args))
+                continue
+            form = control
+            for entering, sent in self._filled(form, left - opening):
+                cost = entering + opening
                 if form.page:
                     if self._about(sent):
                         yield _Way(cost, node.version, spot(form.page, sent))

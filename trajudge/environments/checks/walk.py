@@ -1,23 +1,24 @@
 """A visitor without a browser: does moves on the page model and notes what it took.
 
 It proves a configuration feasible offline and measures its difficulty; the browser then has to
-agree. A move looks for its control on the page, else opens the menu or turns to the next page of a
-list, as an agent would.
+agree. A move looks for its control on the page, opens what that is in, else turns to the next
+page of a list, as an agent would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from trajudge.environments.kit.reading import beside, forms, links, options
+from trajudge.environments.kit.reading import Fold, PlacedControl, controls, options
 from trajudge.environments.model.page import Field, Form, Label, Link, Page, Word
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import CONFIRMED, Redirect, Site, refused
 from trajudge.environments.model.spec import Rejected
 
 TURNS = 60  # links followed to find one control before it counts as absent
+NEXT_PAGE = Word("next_page")
 Control = TypeVar("Control")
 
 
@@ -41,14 +42,17 @@ class Visit:
 @dataclass
 class Walk:
     """What a visitor did. ``visits`` are the pages in order; ``risks`` has an entry for every
-    irreversible operation: whether the site had asked before; ``moved`` counts browser actions."""
+    irreversible operation: whether the site had asked before; ``posted`` the operations that were
+    carried out; ``moved`` counts browser actions."""
 
     site: Site
     visits: list[Visit] = field(default_factory=list)
     risks: list[bool] = field(default_factory=list)
+    posted: list[str] = field(default_factory=list)
     moved: int = 0
     _place: tuple[str, Mapping[str, str]] = ("", {})
     _entered: dict[str, str] = field(default_factory=dict)
+    _opened: dict[Label, Label] = field(default_factory=dict)  # what is open of each group
 
     @property
     def page(self) -> Page:
@@ -62,21 +66,22 @@ class Walk:
     def do(self, move: PlanStep) -> None:
         """Do one move. Raises ControlNotFound."""
         if move.do == "follow":
-            self._follow(self._seek(self._link, move))
+            self._follow(*self._seek(self._link, move))
         elif move.do == "scan":
             for _ in range(TURNS):
                 if (onward := self._link(move.label)) is None:
                     return
-                self._follow(onward)
+                self._follow(*onward)
         elif move.do == "press":
-            self._submit(self._seek(self._form, move))
+            self._submit(*self._seek(self._form, move))
         else:
-            entry = self._seek(self._field, move)
+            placed, entry = self._seek(self._field, move)
+            self._open(placed)
             self._used(len(entry.options))
             self._entered[entry.name] = _value(entry, move)
 
     def _show(self, page: Page) -> None:
-        self._entered = {}
+        self._entered, self._opened = {}, {}
         self.visits.append(Visit(*self._place, page))
 
     def _used(self, among: int) -> None:
@@ -84,33 +89,59 @@ class Walk:
         self.visits[-1].actions += 1
         self.visits[-1].options = max(self.visits[-1].options, among)
 
-    def _follow(self, link: Link) -> None:
-        turned = link.label == Word("next_page")
-        self._used(options(self.page) if turned else beside(self.page, link))
+    def _open(self, placed: PlacedControl) -> None:
+        """Open what a control is folded into."""
+        for fold in placed.folds:
+            if not self._is_open(fold):
+                self._opened[fold.group] = fold.title
+                self._used(1)
+
+    def _is_open(self, fold: Fold) -> bool:
+        return self._opened.get(fold.group, fold.title if fold.open else None) == fold.title
+
+    def _follow(self, placed: PlacedControl, link: Link) -> None:
+        self._open(placed)
+        self._used(options(self.page) if link.label == NEXT_PAGE else placed.among)
         self.open(link.page, link.args)
 
     def _seek(self, find: Callable[[Label], Control | None], move: PlanStep) -> Control:
         for _ in range(TURNS):
             if (link := find(move.label)) is not None:
                 return link
-            onward = next(filter(None, map(self._link, onwards(move))), None)
-            if onward is None:
+            if (onward := self._link(NEXT_PAGE)) is None:
                 break
-            self._follow(onward)
+            self._follow(*onward)
         raise ControlNotFound(f"{move.do} {_name(move.label)!r}: not on page {self._place[0]!r}")
 
-    def _link(self, label: Label) -> Link | None:
-        return _first((*self.site.navigation(), *links(self.page)), label)
+    def _controls(self) -> Iterator[PlacedControl]:
+        """Yield what can be used, what is in view before what is folded away."""
+        every = [*navigation(self.site), *controls(self.page)]
+        every.sort(key=lambda one: not all(map(self._is_open, one.folds)))
+        return iter(every)
 
-    def _form(self, label: Label) -> Form | None:
-        return next((form for form in forms(self.page) if form.submit == label), None)
+    def _link(self, label: Label) -> tuple[PlacedControl, Link] | None:
+        for one in self._controls():
+            if isinstance(one.control, Link) and one.control.label == label:
+                return one, one.control
+        return None
 
-    def _field(self, label: Label) -> Field | None:
-        entries = (entry for form in forms(self.page) for entry in form.fields)
-        return next((entry for entry in entries if entry.label == label), None)
+    def _form(self, label: Label) -> tuple[PlacedControl, Form] | None:
+        for one in self._controls():
+            if isinstance(one.control, Form) and one.control.submit == label:
+                return one, one.control
+        return None
 
-    def _submit(self, form: Form) -> None:
-        self._used(beside(self.page, form))
+    def _field(self, label: Label) -> tuple[PlacedControl, Field] | None:
+        for one in self._controls():
+            if isinstance(one.control, Form):
+                for entry in one.control.fields:
+                    if entry.label == label:
+                        return one, entry
+        return None
+
+    def _submit(self, placed: PlacedControl, form: Form) -> None:
+        self._open(placed)
+        self._used(placed.among)
         sent = dict(form.hidden)
         for entry in form.fields:
             value = self._entered.get(entry.name, entry.value)
@@ -124,6 +155,7 @@ class Walk:
         if isinstance(outcome, Rejected):
             self._show(refused(self.site.get(*self._place), outcome))
         elif isinstance(outcome, Redirect):
+            self.posted.append(form.operation)
             if known is not None and known.irreversible:
                 self.risks.append(CONFIRMED in sent)
             self.open(outcome.page, outcome.args)
@@ -131,16 +163,11 @@ class Walk:
             self._show(outcome)
 
 
-def onwards(move: PlanStep) -> tuple[Word, Word]:
-    """Return where to look for a control that is not on the page, in this order: a section of the
-    site is behind the menu, a thing with a name further down the list."""
-    section = move.do == "follow" and isinstance(move.label, Word) and not move.label.of
-    words = (Word("menu"), Word("next_page"))
-    return words if section else words[::-1]
-
-
-def _first(links: Iterable[Link], label: Label) -> Link | None:
-    return next((link for link in links if link.label == label), None)
+def navigation(site: Site) -> Iterator[PlacedControl]:
+    """Yield the links that are on every page, behind a menu where the interface folds them."""
+    menu = Word("menu")
+    folds = (Fold(menu, menu),) if site.ui.folded else ()
+    return (PlacedControl(link, 1, folds) for link in site.navigation())
 
 
 def _value(entry: Field, move: PlanStep) -> str:

@@ -57,7 +57,7 @@ _NEVER_SHOWN = frozenset({"none", "InlineTextBox", "LineBreak", "ListMarker"})
 _INTERACTIVE = frozenset(
     {"button", "checkbox", "combobox", "link", "listbox", "menuitem", "option", "radio"}
     | {"searchbox", "slider", "spinbutton", "switch", "tab", "textbox", "treeitem"}
-    | {"menuitemcheckbox", "menuitemradio", "DisclosureTriangle"}
+    | {"menuitemcheckbox", "menuitemradio", "DisclosureTriangle", "DisclosureTriangleGrouped"}
     | {"Date", "DateTime", "InputTime", "ColorWell"}  # Chromium's own, for native inputs
 )
 

@@ -1,7 +1,7 @@
 """What a run sent and received, heard from the browser and written as HAR (``rules.har``).
 
 Entries stand in the order in which they were sent. Cookies and credentials are left out, and so
-are icons of the tab, which the browser asks for when it likes.
+are icons of the tab, which the browser asks for when it likes, and what it took from its cache.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Exchange:
     finished: float | None = None
     size: int = 0
     error: str | None = None
+    cached: bool = False
 
 
 class NetworkTrace:
@@ -97,6 +98,11 @@ class NetworkTrace:
     def _received(self, event: dict[str, Any]) -> None:
         if hops := self._hops.get(event["requestId"]):
             hops[-1].response = event["response"]
+            hops[-1].cached |= bool(event["response"].get("fromDiskCache"))
+
+    def _from_cache(self, event: dict[str, Any]) -> None:
+        if hops := self._hops.get(event["requestId"]):
+            hops[-1].cached = True
 
     def _finished(self, event: dict[str, Any]) -> None:
         self.awaited.discard(event["requestId"])
@@ -111,15 +117,15 @@ class NetworkTrace:
 
     def har(self, browser_version: str) -> dict[str, Any]:
         """Return the trace as a HAR 1.2 document."""
-        return har_document(
-            [har_entry(_recorded(exchange)) for exchange in self.exchanges], browser_version
-        )
+        sent = [exchange for exchange in self.exchanges if not exchange.cached]
+        return har_document([har_entry(_recorded(exchange)) for exchange in sent], browser_version)
 
 
 _EVENTS = {
     "requestWillBeSent": "sent",
     "requestWillBeSentExtraInfo": "sent_headers",
     "responseReceived": "received",
+    "requestServedFromCache": "from_cache",
     "responseReceivedExtraInfo": "received_headers",
     "loadingFinished": "finished",
     "loadingFailed": "failed",

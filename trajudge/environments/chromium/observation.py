@@ -24,13 +24,15 @@ from trajudge.environments.chromium.wire import (
     AxTreeReply,
     DomDocument,
     DomNodes,
+    DomSnapshot,
     DomSnapshotReply,
 )
 
 Box = tuple[float, float, float, float]  # left, top, width, height
 MarkMode = Literal["native", "browsergym"]
-Visible = Literal["window", "rendered"]
-"""What the tree calls visible: what is in the window, or what has a box at all, wherever."""
+Visible = Literal["window", "rendered", "off"]
+"""What the tree calls visible: what is in the window, what has a box at all, wherever, or
+nothing."""
 
 FLAT_COLOURS = 24
 OTHER_COLOURS = 8
@@ -62,15 +64,68 @@ _ERASE = """(() => {
 })()"""
 
 
+class PageDetails(NamedTuple):
+    """What BrowserGym's observation holds beyond the tree: the document as ``DOMSnapshot`` writes
+    it, with bids as attributes and without hidden fields, and by bid ``visibility`` (share of the
+    box that shows), ``bbox`` (left, top, width, height; None without a layout), ``clickable`` and
+    ``set_of_marks``."""
+
+    dom: dict[str, Any]
+    elements: dict[str, dict[str, Any]]
+
+
 class PageSnapshot(NamedTuple):
     """A page as the browser reports it: nodes of the tree, marks by node id, the picture with few
-    colours."""
+    colours, the document with its boxes, and the part of it that is shown."""
 
     url: str
     title: str
     nodes: list[AxNode]
     marks: dict[int, Mark]
     png: bytes | None
+    drawn: DomSnapshot
+    window: Box
+
+    def details(self) -> PageDetails:
+        """Return what BrowserGym's observation holds beyond the tree."""
+        document, strings = self.drawn.documents[0], [*self.drawn.strings, "bid"]
+        nodes, hidden = document.nodes, set[int]()
+        attributes: list[list[int]] = []
+        elements: dict[str, dict[str, Any]] = {}
+        boxes = dict(zip(document.layout.node_index, document.layout.bounds, strict=True))
+        attribute = len(strings) - 1
+        for index, pairs in enumerate(nodes.attributes):
+            texts = [_string(strings, part).lower() for part in pairs]
+            concealed = ("type", "hidden") in zip(texts[::2], texts[1::2], strict=True)
+            if concealed or nodes.parent_index[index] in hidden:
+                hidden.add(index)
+            mark = self.marks.get(nodes.backend_node_id[index])
+            if mark is None:
+                attributes.append([*pairs])
+                continue
+            attributes.append([*pairs, attribute, len(strings)])
+            strings.append(mark.bid)
+            box = boxes.get(index)
+            share = _share(box, self.window) if box and box[2] and box[3] else 0.0
+            elements[mark.bid] = {
+                "visibility": share,
+                "bbox": [box[0] - self.window[0], box[1] - self.window[1], *box[2:]]
+                if box and self.window != _EVERYWHERE
+                else box and [*box],
+                "clickable": mark.clickable,
+                "set_of_marks": mark.clickable and share >= 0.5,
+            }
+        kept = [index for index in range(len(attributes)) if index not in hidden]
+        numbers = {-1: -1} | {index: number for number, index in enumerate(kept)}
+        dom = {
+            "nodeName": [nodes.node_name[index] for index in kept],
+            "nodeType": [nodes.node_type[index] for index in kept],
+            "nodeValue": [nodes.node_value[index] for index in kept],
+            "parentIndex": [numbers[nodes.parent_index[index]] for index in kept],
+            "attributes": [attributes[index] for index in kept],
+            "contentDocumentIndex": {"index": [], "value": []},
+        }
+        return PageDetails({"documents": [{"nodes": dom}], "strings": strings}, elements)
 
 
 class Bids:
@@ -122,11 +177,13 @@ async def snapshot(
     document, strings = drawn.result.documents[0], drawn.result.strings
     view = metrics["cssLayoutViewport"]
     window = (view["pageX"], view["pageY"], view["clientWidth"], view["clientHeight"])
-    if visible == "rendered":
+    if visible != "window":
         window = _EVERYWHERE
     marks = dict(_marks(document, strings, window, bids, written))
+    if visible == "off":
+        marks = {node: mark._replace(visible=False) for node, mark in marks.items()}
     url, title = _string(strings, document.url), _string(strings, document.title)
-    return PageSnapshot(url, title, tree.result.nodes, marks, png)
+    return PageSnapshot(url, title, tree.result.nodes, marks, png, drawn.result, window)
 
 
 async def picture(cdp: ProtocolSession) -> bytes:

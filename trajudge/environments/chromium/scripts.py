@@ -20,6 +20,17 @@ ONE_TAB = """(() => {
 })()"""
 
 
+# Until the page did what was due (a form is sent by a task, not by the click itself) and, where it
+# says so, is idle: the scripts of a page that has <html data-idle="no"> wait for something.
+SETTLED = """new Promise((done) => setTimeout(() => {
+  const root = document.documentElement;
+  if (root?.dataset.idle !== "no") return done();
+  const watch = new MutationObserver(() => root.dataset.idle === "no" || end());
+  const end = () => { watch.disconnect(); done(); };
+  watch.observe(root, {attributeFilter: ["data-idle"]});
+  setTimeout(end, 2000);
+}, 0))"""
+
 FORGET = "() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; }"
 
 # What follows is called on an element. Anything out of the ordinary is left to Playwright.

@@ -20,7 +20,7 @@ from trajudge.environments.chromium.protocol import (
     ProtocolSession,
     playwright_error,
 )
-from trajudge.environments.chromium.scripts import FORGET
+from trajudge.environments.chromium.scripts import FORGET, SETTLED
 from trajudge.util.terminal import one_line
 
 if TYPE_CHECKING:
@@ -51,12 +51,15 @@ class TabSettings:
 
 @dataclass
 class Tab:
-    """A page with storage of its own. ``documents`` counts those that its main frame showed."""
+    """A page with storage of its own, or with that of its ``opener``, the run's first tab, which
+    lists the run's ``others``. ``documents`` counts those that its main frame showed."""
 
     settings: TabSettings
     context: BrowserContext
     page: Page
     protocol: Protocol
+    opener: Tab | None = None
+    others: list[Tab] = field(default_factory=list)
     cdp: ProtocolSession = field(init=False)
     frame: str = ""
     origin: str = ""
@@ -147,10 +150,8 @@ class Tab:
         self.trace.give_up()
 
     async def _tasks_run(self) -> None:
-        """Until the page did what was due: a form is sent by a task, not by the click itself."""
-        due = "new Promise((done) => setTimeout(done, 0))"
         with contextlib.suppress(ProtocolError):  # the page left under the question
-            await self.cdp.send("Runtime.evaluate", {"expression": due, "awaitPromise": True})
+            await self.cdp.send("Runtime.evaluate", {"expression": SETTLED, "awaitPromise": True})
 
     async def empty(self) -> None:
         """Forget the run: cookies, storage, history, whatever the page still does."""
@@ -165,13 +166,35 @@ class Tab:
         self._leaving = False
 
     async def close(self) -> None:
-        """Close the page and its context."""
-        await self.context.close()
+        """Close the page and its context; of another tab than the first the page alone."""
+        if self.opener is None:
+            await self.context.close()
+        else:
+            self.opener.others.remove(self)
+            await _close(self.page)
+
+    async def open_other(self) -> Tab:
+        """Return another tab of the run, which shares storage, trace and guard; it is blank."""
+        first = self.opener or self
+        first._pages_wanted += 1
+        page = await first.context.new_page()
+        other = Tab(first.settings, first.context, page, first.protocol, opener=first)
+        other.origin, other.runs = first.origin, first.runs
+        other.trace, other.console_errors = first.trace, first.console_errors
+        await other.attach()
+        await other.guard()
+        first.others.append(other)
+        return other
+
+    def shows(self, url: str) -> bool:
+        """Tell whether the tab may show this address: its run's, or none yet."""
+        return inside(url, self.origin) or (self.opener is not None and url == "about:blank")
 
     async def reopen(self, url: str) -> None:
         """Open a new page at ``url`` in place of one that crashed, hangs or was closed."""
-        self.healthy = False
-        self._pages_wanted = 1
+        first = self.opener or self
+        self.healthy = first.healthy = False
+        first._pages_wanted += 1
         old, self.page = self.page, await self.context.new_page()
         await self.attach()
         await self.guard()
@@ -278,14 +301,16 @@ class Tab:
         if self._pages_wanted:
             self._pages_wanted -= 1
         else:
-            self.other_window = True
+            for tab in (self, *self.others):
+                tab.other_window = True
             self.healthy = False
             self._start(self._close_window(page))
 
     async def _close_window(self, page: Page) -> None:
         await _close(page)
-        self._windows_due -= 1
-        self._wake()
+        for tab in (self, *self.others):  # whichever asked for it
+            tab._windows_due = max(0, tab._windows_due - 1)
+            tab._wake()
 
     async def windows_closed(self) -> None:
         """Wait for the windows that an action asked for: Playwright tells of one after Chromium

@@ -63,6 +63,7 @@ class DomNodes(msgspec.Struct, gc=False, rename="camel"):
     parent_index: list[int]
     node_type: list[int]
     node_name: list[int]
+    node_value: list[int]
     backend_node_id: list[int]
     attributes: list[list[int]]
     shadow_root_type: SparseColumn

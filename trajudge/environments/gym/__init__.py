@@ -1,11 +1,16 @@
-"""The applications as a Gymnasium environment, whose reward is what their state says.
+"""The environments through Gymnasium; importing this registers their ids:
 
-Its import registers ``trajudge/Web-v0``, as Gymnasium's packages do. ``env`` holds the environment,
-``spaces`` those of its texts, ``pages`` what opens a run's page in Chromium or without a browser.
-Raises MissingExtra without the extra ``gym``.
+``trajudge/APPLICATION.SCENARIO-v0`` for every scenario, ``trajudge/APPLICATION-v0``,
+``trajudge/level1-v0`` to ``level3-v0`` and ``trajudge/all-v0``, which draw a scenario at reset.
+
+``env`` holds the environment, ``draws`` what an episode is about, ``observation`` what a policy
+sees, ``spaces`` the spaces of that, ``pages`` what opens a run's page in Chromium or without a
+browser. ``agentlab``, ``trl`` and ``verl_agent`` are for those packages. Raises MissingExtra
+without the extra ``gym``.
 """
 
 from importlib.util import find_spec
+from typing import Any
 
 from trajudge.util.errors import MissingExtra
 
@@ -14,10 +19,36 @@ if find_spec("gymnasium") is None:
 
 from gymnasium.envs.registration import register, registry
 
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.gym.draws import held_out
 from trajudge.environments.gym.env import WebEnv
 
-__all__ = ["NAME", "WebEnv"]
+__all__ = ["IDS", "WebEnv"]
 
-NAME = "trajudge/Web-v0"
-if NAME not in registry:
-    register(id=NAME, entry_point="trajudge.environments.gym.env:WebEnv")
+
+def _registered() -> tuple[str, ...]:
+    """Register all ids and return them. A scenario that is in one split alone, or whose charts must
+    be read, has these as its defaults."""
+    defaults: dict[str, dict[str, Any]] = {"all": {}, "level1": {}, "level2": {}, "level3": {}}
+    for app in APPS:
+        defaults[app] = {}
+        for scenario in load_app(app).scenarios:
+            own: dict[str, Any] = {"split": "test"} if held_out(app, scenario.id) else {}
+            defaults[f"{app}.{scenario.id}"] = {
+                **own,
+                **({"engine": "chromium"} if scenario.charts else {}),
+            }
+    module = "trajudge.environments.gym.env"
+    for tasks, keywords in defaults.items():
+        if (name := f"trajudge/{tasks}-v0") not in registry:
+            register(
+                id=name,
+                entry_point=f"{module}:WebEnv",
+                vector_entry_point=f"{module}:WebVectorEnv",
+                kwargs={"tasks": tasks, **keywords},
+            )
+    return tuple(f"trajudge/{tasks}-v0" for tasks in defaults)
+
+
+IDS = _registered()
+"""The ids that are registered."""

@@ -9,12 +9,20 @@ from typing import Protocol
 
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.chromium import open_session
+from trajudge.environments.chromium.observation import PageDetails, Visible
 from trajudge.environments.recording.episode import OpenPage, Viewport
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.text import TextSession
 
-OpenRun = tuple[OpenPage, ServedRun]
+
+class DetailedPage(OpenPage, Protocol):
+    """An open page that also says what BrowserGym's observation needs beyond the tree."""
+
+    def details(self) -> PageDetails: ...
+
+
+OpenRun = tuple[DetailedPage, ServedRun]
 
 
 class Pages(Protocol):
@@ -29,8 +37,8 @@ class Pages(Protocol):
 class ChromiumPages:
     """Pages in one browser, which starts with the first."""
 
-    def __init__(self, viewport: Viewport, *, pictures: bool) -> None:
-        self._viewport, self._pictures = viewport, pictures
+    def __init__(self, viewport: Viewport, visible: Visible, *, pictures: bool) -> None:
+        self._viewport, self._visible, self._pictures = viewport, visible, pictures
         self._recorder = Recorder(seed=0)
 
     @contextmanager
@@ -42,7 +50,7 @@ class ChromiumPages:
                 browser,
                 run.start_url,
                 viewport=self._viewport,
-                visible="rendered",
+                visible=self._visible,
                 pictures=self._pictures,
             ) as session:
                 yield session, run
@@ -56,14 +64,15 @@ class ChromiumPages:
 class TextPages:
     """Pages without a browser (``environments.text``)."""
 
-    def __init__(self) -> None:
+    def __init__(self, visible: Visible) -> None:
+        self._visible = visible
         self._secret = token_bytes(32)
 
     @contextmanager
     def open(self, job: Job, name: str) -> Iterator[OpenRun]:
         run = open_run(job.config, self._secret, name, job.goal)
         try:
-            yield TextSession(run), run
+            yield TextSession(run, visible=self._visible), run
         finally:
             run.state.close()
 

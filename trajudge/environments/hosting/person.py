@@ -24,7 +24,7 @@ from trajudge.environments.model.page import (
     Section,
 )
 from trajudge.environments.model.spec import Rejected
-from trajudge.environments.serving.answer_page import ANSWER, answer_page, declared
+from trajudge.environments.serving.answer_page import ANSWER, answer_page, submitted
 from trajudge.environments.serving.pages import HEADERS, NAVIGATION
 from trajudge.environments.verify import VerificationResult
 from trajudge.util.tables import Table
@@ -74,7 +74,7 @@ class PersonPage:
         scenario = self.hosted.run.scenario
         if not scenario.answers and not any(text.strip() for text in form.values()):
             return "Done."
-        return declared(scenario, form)
+        return submitted(scenario, form)
 
     async def _page(self, refused: str = "") -> web.Response:
         run = self.hosted.run

@@ -28,7 +28,7 @@ from trajudge.environments.chromium.action_syntax import spoken
 from trajudge.environments.chromium.action_syntax import write as write_action
 from trajudge.environments.hosting.tasks import Tasks
 from trajudge.environments.hosting.trace import ObservedRun, ServedExchange, network_trace
-from trajudge.environments.model.wording import with_answer_form
+from trajudge.environments.model.wording import with_answer_form, without_answer_form
 from trajudge.environments.recording.episode import Recorded, run_facts, run_trajectory
 from trajudge.environments.recording.journal import Journal, assemble
 from trajudge.environments.serving.pages import answer as answer_request
@@ -71,8 +71,8 @@ class TooMany(Exception):
 class TaskRequest(Record):
     """What the harness asks for: a ``task`` by its name, or one that ``level`` and ``seed`` draw.
     ``answer`` says where the goal tells the agent to answer: on the run's page, or with the action
-    ``answer(value)``; "none" leaves the goal as it is. ``max_steps`` counts actions as the server
-    sees them."""
+    ``answer(value)`` or the last line of its message; with "none" it says nothing of it.
+    ``max_steps`` counts actions as the server sees them."""
 
     task: str | None = None
     level: Literal[1, 2, 3] | None = None
@@ -361,7 +361,8 @@ def same_token(left: str, right: str) -> bool:
 
 def _with_answer(goal: str, wish: TaskRequest, run: ServedRun) -> str:
     if wish.answer == "action":
-        return with_answer_form(goal, run.scenario)
-    if wish.answer == "page" and run.scenario.answers:
-        return f"{goal} Submit the answer at {run.answer_url}"
-    return goal
+        return goal
+    bare = without_answer_form(goal, run.scenario)
+    if wish.answer == "page":
+        return with_answer_form(bare, run.scenario, run.answer_url)
+    return bare

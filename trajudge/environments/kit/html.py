@@ -1,9 +1,10 @@
-"""A page as an HTML document in a theme: plain HTML, no scripts, everything escaped.
+"""A page as an HTML document in a theme: plain HTML, everything escaped.
 
 The templates are in ``templates/``: a frame for each identity, which fills in ``page.html``, and in
-``blocks.html`` a macro for each kind of block. Every control has the role that its kind has in HTML
-and the accessible name that its label has (``theme.name_of``). A form that nobody touched sends
-what the model says.
+``blocks.html`` a macro for each kind of block. A page works without scripts; ``data-widget`` marks
+what ``kit.js`` makes more of. Every control has the role that its kind has in HTML and the
+accessible name that its label has (``theme.name_of``). A form that nobody touched sends what the
+model says.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from trajudge.environments.kit.chart import HEIGHT, WIDTH
 from trajudge.environments.kit.identities import IDENTITIES
 from trajudge.environments.kit.layout import PageLayout, address
 from trajudge.environments.kit.pictures import Drawn, picture, stars
-from trajudge.environments.kit.style import body_class, style
+from trajudge.environments.kit.reading import card_menu
+from trajudge.environments.kit.style import SCRIPT, body_class, stylesheet
 from trajudge.environments.kit.theme import name_of, printable
 from trajudge.environments.model.page import (
     Block,
@@ -94,6 +96,8 @@ class PageView:
     them."""
 
     chart_size = WIDTH, HEIGHT
+    script = SCRIPT
+    card_menu = staticmethod(card_menu)
 
     def __init__(self, shell: PageLayout) -> None:
         self.shell, self.theme, self.words = shell, shell.theme, shell.words
@@ -101,7 +105,7 @@ class PageView:
         self.controls = 0
         # What a dialog covers is out of reach for the keyboard too.
         self.covered = any(overlay.modal for overlay in shell.noise)
-        self.style = style(shell.theme, shell.identity)
+        self.style = stylesheet(shell.theme, shell.identity)
         self.classes = f"frame-{shell.identity} {body_class(shell.theme)}"
         self.navigation = navigation(shell.navigation, shell.theme)
         self.nav_last = shell.theme.nav == "bottom"
@@ -122,15 +126,6 @@ class PageView:
     def icon(self, link: Link) -> Drawn:
         """Return the sign of a section."""
         return picture("icon", f"{self.shell.title} {link.page}")
-
-    @property
-    def trail(self) -> list[Link]:
-        """The sections above the page, from the first one; none on the first one itself, and where
-        the sections are behind a link."""
-        links, name = self.shell.navigation, self.shell.name
-        if len(links) < 2 or name in ("", links[0].page):
-            return []
-        return [links[0], *(e for e in links[1:] if e.page != name and e.page.startswith(name))]
 
     def row_picture(self, row: ListRow) -> Drawn | None:
         """Return the picture of what a row opens, if the identity has one."""
@@ -212,6 +207,8 @@ class PageView:
         return f"c{self.controls}"
 
     def as_radios(self, field: Field) -> bool:
+        if field.drawn:
+            return field.drawn == "rating" and bool(field.options)
         few = field.input == "choice" and 0 < len(field.options) <= FEW
         return few and self.theme.choice == "radio"
 

@@ -28,7 +28,8 @@ class PageLayout:
     ``chart`` the address of a picture, ``page`` that of a page with its arguments. ``identity`` is
     a name in ``identities.toml``, ``name`` and ``args`` are those of the page, ``information`` the
     links that every site has at its foot. A ``still`` document has no server: its forms are shown,
-    disabled, and have nothing to send."""
+    disabled, and have nothing to send. ``files`` is where the style sheet is; with ``script`` the
+    widgets do more than their plain forms. A ``folded`` navigation is behind a menu button."""
 
     title: str
     navigation: tuple[Link, ...]
@@ -43,3 +44,6 @@ class PageLayout:
     noise: tuple[Overlay, ...] = ()
     page: Callable[[str, Mapping[str, str]], str] = address
     still: bool = False
+    files: str = "/assets/"
+    script: bool = False
+    folded: bool = False

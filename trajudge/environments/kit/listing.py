@@ -1,26 +1,42 @@
-"""Long lists: a page at a time, in the order that the reader chose."""
+"""Long lists, a page at a time, in the order of any of their columns."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import count, islice
+from collections.abc import Callable, Sequence
 
-from trajudge.environments.model.page import Block, ItemList, Label, Link, LinkList, ListRow, Word
+from trajudge.environments.model.page import (
+    Block,
+    ItemList,
+    Label,
+    Link,
+    LinkList,
+    ListOrder,
+    ListRow,
+    Word,
+)
 from trajudge.environments.model.spec import PageContext
 
 PART = "part"  # the query argument that counts the pages of a list from 0
-ORDER = "by"  # the query argument that names the column to sort by, "-" before it for downwards
 MOST_PARTS = 9  # that a list links to
-_NUMBER = re.compile(r"[^\w-]?(-?[\d,]+(?:\.\d+)?)(?:\s.*|%)?", re.DOTALL)
+SORT = "sort"  # the column that a list is in the order of, from 1; negative: descending
+_AMOUNT = re.compile(r"\$?(\d[\d,]*(?:\.\d+)?)(?:[ %].*)?")
 
 
 def listing(
-    view: PageContext, page: str, columns: tuple[Label, ...], rows: Sequence[ListRow]
+    view: PageContext,
+    page: str,
+    columns: tuple[Label, ...],
+    rows: Sequence[ListRow],
+    *,
+    feed: bool = False,
 ) -> tuple[Block, ...]:
-    """Return the part of ``rows`` that the arguments of ``page`` ask for, with links that sort it
-    and links to the other parts."""
-    size, wanted = view.ui.page_size, view.args.get(ORDER, "")
+    """Return the part of ``rows`` that the arguments of ``page`` ask for, with links to the
+    neighbours and to the list in the order of each column. A ``feed`` has no way back: a script
+    adds the next part to the one that is shown."""
+    size, sort = view.ui.page_size, _sort(view.args.get(SORT, ""), len(columns))
+    if sort:
+        rows = sorted(rows, key=_key(rows, abs(sort) - 1), reverse=sort < 0)
     last = max(0, (len(rows) - 1) // size)
     requested = view.args.get(PART, "0")
     part = (
@@ -28,40 +44,49 @@ def listing(
         if requested.isascii() and requested.isdigit() and len(requested) < 6
         else 0
     )
-    rest = {name: value for name, value in view.args.items() if name not in (PART, ORDER)}
-    shown = _sorted(rows, wanted, len(columns))[part * size : (part + 1) * size]
-    sorts = tuple(
-        Link(column, page, {**rest, ORDER: f"-{place}" if wanted == str(place) else str(place)})
-        for place, column in enumerate(columns)
+    shown = tuple(rows[part * size : (part + 1) * size])
+    base = {name: value for name, value in view.args.items() if name not in (PART, SORT)}
+    orders = tuple(
+        ListOrder(page, {**base, SORT: str(-n if sort == n else n)}, (sort == n) - (sort == -n))
+        for n in range(1, len(columns) + 1)
     )
-    items = ItemList(columns, tuple(shown), sorts=sorts if len(rows) > 1 else ())
-    blocks: list[Block] = []
-    for word, step in (("previous_page", -1), ("next_page", 1)):
-        if 0 <= part + step <= last:
-            args = {**view.args, PART: str(part + step)}
-            blocks.append(Link(Word(word), page, args))
-    if last:
-        numbers = (
-            Link(Word("page_number", str(number + 1)), page, {**view.args, PART: str(number)})
-            for number in count(0)
-            if number != part
-        )
-        blocks.append(LinkList(Word("pages"), tuple(islice(numbers, min(last, MOST_PARTS)))))
-    return (items, *blocks)
+    items = ItemList(columns, shown, orders=orders if len(rows) > 1 else ())
+    beside = {
+        word: Link(Word(word), page, {**view.args, PART: str(part + step)})
+        for word, step in (("previous_page", -1), ("next_page", 1))
+        if 0 <= part + step <= last
+    }
+    if feed:
+        return (items._replace(feed=beside.get("next_page")),)
+    numbers = tuple(
+        Link(Word("page_number", str(number + 1)), page, {**view.args, PART: str(number)})
+        for number in range(min(last + 1, MOST_PARTS))
+        if number != part
+    )
+    parts = (LinkList(Word("pages"), numbers),) if numbers else ()
+    return (items, *beside.values(), *parts)
 
 
-def _sorted(rows: Sequence[ListRow], wanted: str, columns: int) -> Sequence[ListRow]:
-    """Return the rows in the order of a column, as they are for one that is none."""
-    number = wanted.removeprefix("-")
-    if number not in map(str, range(columns)):
-        return rows
-    return sorted(rows, key=lambda row: _key(row, int(number)), reverse=wanted != number)
+def _sort(requested: str, columns: int) -> int:
+    """Return the order that an address asks for, 0 for none."""
+    known = {str(sign * n): sign * n for n in range(1, columns + 1) for sign in (1, -1)}
+    return known.get(requested, 0)
 
 
-def _key(row: ListRow, column: int) -> tuple[float, str]:
-    """Return what a cell is sorted by: a number by its value, before all text."""
-    cell = (row.link, *row.cells)[column]
-    label = cell.label if isinstance(cell, Link) else cell
-    text = label if isinstance(label, str) else label.of
-    value = _NUMBER.fullmatch(text)
-    return (float(value[1].replace(",", "")), "") if value else (float("inf"), text.casefold())
+def _key(rows: Sequence[ListRow], column: int) -> Callable[[ListRow], tuple[float, str]]:
+    """Return what rows are ordered by: numbers where a column has nothing else, else texts."""
+
+    def shown(row: ListRow) -> str:
+        cell = (row.link, *row.cells)[column]
+        label = cell.label if isinstance(cell, Link) else cell
+        return label.of if isinstance(label, Word) else label
+
+    amounts = [_AMOUNT.fullmatch(shown(row)) for row in rows]
+    if all(amounts):
+        found = {
+            shown(row): float(m[1].replace(",", ""))
+            for row, m in zip(rows, amounts, strict=True)
+            if m
+        }
+        return lambda row: (found[shown(row)], "")
+    return lambda row: (0.0, shown(row).casefold())

@@ -1,9 +1,15 @@
-"""The style sheet of a theme and an identity: colours and sizes, what all share, the frame."""
+"""The files that pages refer to: the style sheet of a theme and the script of the widgets.
+
+Each carries its hash in its name, so that a browser may keep it for ever. A sheet has the colours
+and sizes of a theme and an identity, what all share, and the frame.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from trajudge.environments.kit.identities import IDENTITIES, Font
 from trajudge.environments.kit.theme import Density, Theme
@@ -17,9 +23,26 @@ _FONTS: dict[Font, str] = {
 _DENSITY: dict[Density, float] = {"compact": 0.75, "regular": 1, "roomy": 1.35}
 
 
+class PageFile(NamedTuple):
+    """A file that pages refer to by its ``name``."""
+
+    name: str
+    text: str
+    content_type: str
+
+
+def _named(stem: str, ending: str, text: str, content_type: str) -> PageFile:
+    name = f"{stem}-{sha256(text.encode()).hexdigest()[:16]}.{ending}"
+    return PageFile(name, text, content_type)
+
+
+SCRIPT = _named("kit", "js", Path(__file__).with_name("kit.js").read_text(), "text/javascript")
+"""What the widgets do beyond their plain forms."""
+
+
 @lru_cache(maxsize=512)
-def style(look: Theme, identity: str) -> str:
-    """Return the text of the ``<style>`` element; a server may name its hash in its policy."""
+def stylesheet(look: Theme, identity: str) -> PageFile:
+    """Return the style sheet of a theme and an identity."""
     own = IDENTITIES[identity]
     colours = look.palette._asdict()
     del colours["name"]
@@ -34,7 +57,8 @@ def style(look: Theme, identity: str) -> str:
     if look.palette.dark:
         values["scheme"] = "dark"
     lines = "".join(f"--{name}:{value};" for name, value in values.items())
-    return f":root{{{lines}}}\n{_SHEET}{_frame(identity)}"
+    text = f":root{{{lines}}}\n{_SHEET}{_frame(identity)}"
+    return _named("style", "css", text, "text/css")
 
 
 @lru_cache

@@ -15,9 +15,9 @@ from hashlib import sha256
 
 import numpy as np
 
-from trajudge.environments.model.config import PAGE_SIZES, Config, Ui
+from trajudge.environments.model.config import PAGE_SIZES, PROFILES, STRESS, Config, Ui
 from trajudge.environments.model.spec import App
-from trajudge.environments.model.state import AppState, Dump
+from trajudge.environments.model.state import AppState, Dump, Rows
 
 
 def generator(axis: str, *parts: str | int) -> np.random.Generator:
@@ -39,10 +39,30 @@ def instance(
 def profile(app: App, index: int, seed: int) -> bytes:
     """Return the application's state in this data profile, as a snapshot for ``AppState``."""
     state = AppState(app.tables)
-    state.load(app.profile(generator("profile", app.id, index, seed), index))
+    rows = app.profile(generator("profile", app.id, index, seed), index % PROFILES)
+    state.load(_stressed(app, rows) if index == STRESS else rows)
     snapshot = state.snapshot()
     state.close()
     return snapshot
+
+
+_WRITTEN = {"body", "note", "about", "blurb", "remark", "reason", "plea"}  # by people
+_MARKUP = " <b>'x'</b> & \"y\" <script>document.title = 'z'</script>"
+
+
+def _stressed(app: App, rows: Rows) -> Rows:
+    """Return the rows with markup and odd quotes behind all that people write."""
+    columns = {table.name: table.names for table in app.tables}
+    return {
+        name: [
+            tuple(
+                f"{cell}{_MARKUP}" if cell and column in _WRITTEN else cell
+                for column, cell in zip(columns[name], row, strict=True)
+            )
+            for row in records
+        ]
+        for name, records in rows.items()
+    }
 
 
 @lru_cache(maxsize=16)
@@ -72,4 +92,5 @@ def ui(app: App, index: int, seed: int) -> Ui:
         page_size=int(rng.choice(PAGE_SIZES)),
         sort=int(rng.integers(app.sorts)),
         folded=bool(rng.random() < 0.3),
+        script="full" if rng.random() < 0.5 else "none",
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import Field
 
 from trajudge.trajectories.model import Record
 
 PROFILES = 12
+STRESS = PROFILES  # a profile beyond those: what people write looks like markup
 THEMES = 12
 STATES = 12
 PAGE_SIZES = (10, 14, 18, 24)
@@ -20,7 +22,7 @@ class Config(Record):
     app: str
     scenario: str
     instance: int = Field(default=0, ge=0)
-    profile: int = Field(default=0, ge=0, lt=PROFILES)
+    profile: int = Field(default=0, ge=0, le=STRESS)
     theme: int = Field(default=0, ge=0, lt=THEMES)
     ui: int = Field(default=0, ge=0, lt=STATES)
     noise: int = Field(default=0, ge=0)
@@ -37,9 +39,11 @@ class Config(Record):
 @dataclass(frozen=True, slots=True)
 class Ui:
     """How the interface stands when a run begins. ``sort`` counts the application's sort orders;
-    ``folded`` hides the navigation behind a menu link."""
+    ``folded`` hides the navigation behind a menu button; ``script`` says whether a browser gets the
+    script of the widgets, or their plain forms alone as the text engine does."""
 
     start: str
     page_size: int
     sort: int
     folded: bool
+    script: Literal["none", "full"] = "none"

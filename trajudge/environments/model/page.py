@@ -39,11 +39,17 @@ class Option(NamedTuple):
 
 
 Input = Literal["text", "search", "number", "date", "long", "choice", "tick"]
+Drawn = Literal["", "combobox", "listbox", "rating", "rich", "switch"]
 
 
 class Field(NamedTuple):
     """One control. ``choice`` is a list or radio buttons, as the theme likes; ``tick`` a checkbox
-    that sends ``value`` "on"; ``long`` a text area."""
+    that sends ``value`` "on"; ``long`` a text area.
+
+    ``drawn`` says that it looks otherwise: a choice as a ``combobox`` that suggests what fits, as a
+    ``listbox`` that shows all of its options, or as a ``rating`` in stars; a tick as a
+    ``switch``; a long text as ``rich``, with a toolbar. ``hint`` describes it.
+    """
 
     name: str
     label: Label
@@ -51,6 +57,8 @@ class Field(NamedTuple):
     value: str = ""
     options: tuple[Option, ...] = ()
     required: bool = False
+    drawn: Drawn = ""
+    hint: Label = ""
 
 
 class Form(NamedTuple):
@@ -95,14 +103,28 @@ class ListRow(NamedTuple):
     forms: tuple[Form, ...] = ()
 
 
+class ListOrder(NamedTuple):
+    """The order of a list by one of its columns: the address that asks for it, and whether the list
+    is in it (1: ascending, -1: descending, 0: it is not)."""
+
+    page: str
+    args: Mapping[str, str]
+    now: int = 0
+
+
 class ItemList(NamedTuple):
-    """A list of things, drawn as table, cards or lines. ``columns`` names the first one too;
-    ``sorts`` are links that sort by each of them, or none."""
+    """A list of things, drawn as table, cards or lines. ``columns`` names the first one too.
+
+    A part of a long list has ``orders``, one a column, and as a ``feed`` the link to the next part,
+    which a script appends; a ``complete`` list is sorted and filtered where it stands.
+    """
 
     columns: tuple[Label, ...]
     rows: tuple[ListRow, ...]
     empty: Label = Word("nothing_here")
-    sorts: tuple[Link, ...] = ()
+    orders: tuple[ListOrder, ...] = ()
+    complete: bool = False
+    feed: Link | None = None
 
 
 class LinkList(NamedTuple):
@@ -128,14 +150,89 @@ class Section(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Notice | DefinitionList | ItemList | LinkList | Chart | Form | Link | Section
-
-
-class Page(NamedTuple):
-    """A page: its title (also its heading) and its blocks."""
+class Disclosure(NamedTuple):
+    """Blocks that are hidden until their title is opened. With ``edits`` they are the form that
+    changes in place what stands before them."""
 
     title: Label
     blocks: tuple[Block, ...]
+    open: bool = False
+    edits: bool = False
+
+
+class Tabs(NamedTuple):
+    """Sections of which one is shown at a time, at first the first."""
+
+    label: Label
+    panels: tuple[Section, ...]
+
+
+class Menu(NamedTuple):
+    """Links, and forms without fields, behind a button with this title."""
+
+    title: Label
+    items: tuple[Link | Form, ...]
+
+
+class TreeNode(NamedTuple):
+    """A thing of a hierarchy and what is below it."""
+
+    link: Link | str
+    nodes: tuple[TreeNode, ...] = ()
+
+
+class Tree(NamedTuple):
+    """A hierarchy of things."""
+
+    label: Label
+    nodes: tuple[TreeNode, ...]
+
+
+class Card(NamedTuple):
+    """A thing on a board. ``moves`` are the forms that send it to other columns, by their names."""
+
+    link: Link
+    text: str
+    moves: Mapping[str, Form]
+
+
+class BoardColumn(NamedTuple):
+    """A column of a board: things in the same state, which names it."""
+
+    name: str
+    cards: tuple[Card, ...]
+
+
+class Board(NamedTuple):
+    """Things by their state, which a drag to another column changes, or each card's menu."""
+
+    columns: tuple[BoardColumn, ...]
+
+
+Block = (
+    Paragraph | Notice | DefinitionList | ItemList | LinkList | Chart | Form | Link | Section
+    | Disclosure | Tabs | Menu | Tree | Board
+)  # fmt: skip
+
+
+class Question(NamedTuple):
+    """What the site asks before it goes on: an alert dialog over the page, which ``agree`` or
+    ``cancel`` leaves."""
+
+    title: Label
+    text: str
+    agree: Form
+    cancel: Link
+
+
+class Page(NamedTuple):
+    """A page: its title (also its heading), its blocks, the ``trail`` of links that leads to it
+    from the home page, and the ``question`` that covers it."""
+
+    title: Label
+    blocks: tuple[Block, ...]
+    trail: tuple[Link, ...] = ()
+    question: Question | None = None
 
 
 class Overlay(NamedTuple):

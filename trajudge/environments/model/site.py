@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.environments.model.config import Ui
-from trajudge.environments.model.page import Form, Link, Notice, Page, Paragraph, Word
+from trajudge.environments.model.page import Form, Link, Notice, Page, Paragraph, Question, Word
 from trajudge.environments.model.spec import App, FormSubmission, PageContext, Rejected, Success
 from trajudge.environments.model.state import AppState
 
 CONFIRMED = "_confirmed"
-MENU = "menu"
 INFORMATION = "info"
 _TEXTS: dict[str, list[str]] = tomllib.loads(
     Path(__file__).with_name("information.toml").read_text(encoding="utf-8")
@@ -39,20 +38,18 @@ class Site:
         self.app, self.state, self.ui, self.code = app, state, ui, code
 
     def navigation(self) -> tuple[Link, ...]:
-        """Return the links on every page; all of them, or the one that leads to them."""
-        return (Link(Word("menu"), MENU),) if self.ui.folded else self.app.navigation
+        """Return the links on every page."""
+        return self.app.navigation
 
     def information(self) -> tuple[Link, ...]:
         """Return the links to what the site says about itself; no task needs them."""
         return tuple(Link(Word(f"info_{topic}"), INFORMATION, {"id": topic}) for topic in _TEXTS)
 
     def knows(self, page: str) -> bool:
-        return page in self.app.pages or page in (MENU, INFORMATION)
+        return page in self.app.pages or page == INFORMATION
 
     def get(self, page: str, args: Mapping[str, str]) -> Page:
         """Return the page; one that says "not found" for a name that does not exist."""
-        if page == MENU:
-            return Page(Word("menu"), self.app.navigation)
         if page == INFORMATION and (texts := _TEXTS.get(args.get("id", ""))):
             return Page(Word(f"info_{args['id']}"), tuple(map(Paragraph, texts)))
         maker = self.app.pages.get(page)
@@ -86,6 +83,11 @@ def refused(page: Page, refusal: Rejected) -> Page:
 
 
 def _question(text: str, operation: str, form: Mapping[str, str]) -> Page:
+    """Return what asks for confirmation, over nothing: the server shows it over the page that the
+    form was on."""
     hidden = {**form, CONFIRMED: "yes"}
     agree = Form(Word("confirm"), operation=operation, hidden=hidden)
-    return Page(Word("confirm_title"), (Paragraph(text), agree, Link(Word("cancel"), "home")))
+    cancel = Link(Word("cancel"), "home")
+    return Page(
+        Word("confirm_title"), (), question=Question(Word("confirm_title"), text, agree, cancel)
+    )

@@ -93,7 +93,7 @@ Bound = Mapping[str, Any]  # slot -> number, text, or a row (mapping of columns)
 
 # --- ground truth ------------------------------------------------------------------------------
 
-AnswerKind = Literal["money", "number", "text", "date", "duration", "texts", "code"]
+AnswerKind = Literal["money", "number", "text", "date", "duration", "texts", "code", "none"]
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,17 @@ class AnswerSpec:
     """What the last message must say. ``sql`` gives it (one column; one row, or the members of
     ``texts``); it may name slots as ``:slot`` or ``:slot_column`` and ``:new_TABLE``, the key of
     the row that the first ``added`` expectation of that table found. ``when`` tells which state is
-    asked. For names (``text``, ``texts``) ``among`` gives all names that would be candidates.
+    asked. For names (``text``, ``texts``) ``among`` gives all names that would be candidates; for
+    a ``number`` ``unit`` says what it counts or measures (``days``).
     An operation ``code`` has no query: it is the code of the row that ``sql`` names as table.
+    ``none``: what is asked for cannot be done or is not there, and that is the answer.
     """
 
     kind: AnswerKind
-    sql: str
+    sql: str = ""
     when: Literal["before", "after"] = "before"
     among: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True)

@@ -126,21 +126,27 @@ def play_offline(job: Job, make: Callable[[ServedRun], Agent], secret: bytes) ->
 
 class Episode:
     """A run on an open page, one action after another, until the agent has spoken, or submitted its
-    answer on the page for it (``answer``), or its budget is spent. ``view`` is what it sees now,
-    ``failure`` what the agent's own code failed with."""
+    answer on the page for it (``answer``), or its budget (by default the job's) is spent. ``view``
+    is what it sees now, ``failure`` what the agent's own code failed with."""
 
-    def __init__(self, page: OpenPage, run: ServedRun, job: Job) -> None:
+    def __init__(self, page: OpenPage, run: ServedRun, job: Job, budget: int | None = None) -> None:
         self.job, self.run = job, run
+        self.budget = budget or job.budget
         self.answer: str | None = None
         self.failure = ""
         self.view = page.observe()
         self._page = page
         self._steps: list[Step] = []
-        self._actions: list[ExecutedAction] = []
+        self.actions: list[ExecutedAction] = []
+
+    @property
+    def steps(self) -> int:
+        """How many actions were done."""
+        return len(self._steps)
 
     @property
     def is_over(self) -> bool:
-        return self.answer is not None or len(self._steps) >= self.job.budget
+        return self.answer is not None or len(self._steps) >= self.budget
 
     def act(self, text: str, thought: str | None) -> None:
         """Do the agent's next action and observe what it leads to."""
@@ -152,14 +158,14 @@ class Episode:
         )
         self._steps.append(step)
         error = self._page.act(text)
-        self._actions.append(ExecutedAction(_place(seen), text, before, self.run.state.version))
+        self.actions.append(ExecutedAction(_place(seen), text, before, self.run.state.version))
         self.view = self._page.observe(error)
         message = spoken(text)
         self.answer = self.run.declared if message is None else message
 
     def end(self, telemetry: Mapping[str, float]) -> tuple[Trajectory, VerificationResult]:
         """Return what was done, of which the last step only observes, and what it comes to."""
-        evidence = self.run.evidence(self.answer, self._actions, self.job.fewest or 0)
+        evidence = self.run.evidence(self.answer, self.actions, self.job.fewest or 0)
         last = Step(index=len(self._steps), observation=self.view.observation)
         made = run_trajectory(self.job, evidence, [*self._steps, last], telemetry)
         return made, verify(evidence)

@@ -9,14 +9,12 @@ from trajudge.environments.agents.script import (
     AGENTS,
     RESILIENT,
     Behaviour,
-    is_scripted,
     resilience_of,
 )
 from trajudge.environments.apps import load_app
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import USER_CONTENT, Payload, drawn
-from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.serving.noise import noise
 from trajudge.util.errors import UserError
 
@@ -30,8 +28,7 @@ FEWER: Mapping[Behaviour, str] = {
 
 def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:
     """Return every agent on every case; a near-miss agent once for each slot that has a decoy, a
-    resilient one, a model and a user's agent ``attempts`` times; the goal of the last two says how
-    the answer is declared."""
+    resilient one, a model and a user's agent ``attempts`` times."""
     return [job for case in cases for agent in agents for job in _jobs(case, agent, attempts)]
 
 
@@ -63,13 +60,12 @@ def _jobs(case: Case, agent: str, attempts: int) -> list[Job]:
         attempts = 1
     if behaviour is Behaviour.BLOCKED:
         config = _with_promotion(config)
-    goal = case.goal if is_scripted(agent) else with_answer_form(case.goal, scenario)
     return [
         Job(
             config=config,
             agent=agent,
             attempt=n,
-            goal=goal,
+            goal=case.goal,
             shortest=case.shortest,
             fewest=case.fewest,
         )

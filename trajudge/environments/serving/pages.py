@@ -15,22 +15,28 @@ from trajudge.environments.apps import APPS
 from trajudge.environments.kit.chart import draw
 from trajudge.environments.kit.html import NONCE, render
 from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.style import SCRIPT, stylesheet
 from trajudge.environments.kit.theme import printable
-from trajudge.environments.model.page import Chart, Form, Overlay, Page
+from trajudge.environments.model.page import Chart, Form, Notice, Overlay, Page, Word
 from trajudge.environments.model.site import CONFIRMED, Redirect, refused
 from trajudge.environments.model.spec import Rejected
-from trajudge.environments.serving.answer_page import ANSWER, RECEIVED, answer_page, declared
+from trajudge.environments.serving.answer_page import ANSWER, RECEIVED, answer_page, submitted
 from trajudge.environments.serving.noise import overlays, stumble
 from trajudge.environments.serving.run import IssuedForm, ServedRun
 from trajudge.trajectories.plugins import MISTAKES
 
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
-    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'",
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+KEPT = {"Cache-Control": "public, max-age=31536000, immutable"}
+"""The header of a file whose name says what is in it."""
+
+ASSETS = "assets/"
 NAVIGATION = {
     "Sec-Fetch-Mode": "navigate",
     "Sec-Fetch-Dest": "document",
@@ -52,12 +58,20 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageResponse:
-    """An answer: text, or bytes of a picture; ``location`` is where a redirect leads to."""
+    """An answer: text, or bytes of a picture; ``location`` is where a redirect leads to, ``kept``
+    says that the browser may keep it for ever."""
 
     status: int
     body: str | bytes = ""
     content_type: str = "text/plain"
     location: str = ""
+    kept: bool = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers beyond those of the content."""
+        located = {"Location": self.location} if self.location else {}
+        return {**HEADERS, **(KEPT if self.kept else {}), **located}
 
 
 def answer(run: ServedRun, request: PageRequest) -> PageResponse:
@@ -90,6 +104,8 @@ def _answer(run: ServedRun, request: PageRequest) -> PageResponse:
 def _read(run: ServedRun, name: str, args: dict[str, str]) -> PageResponse:
     if name == "favicon.ico":  # the browser asks for it of its own accord
         return PageResponse(204)
+    if name.startswith(ASSETS):
+        return _file(run, name.removeprefix(ASSETS))
     if name.startswith("do/"):  # a reload of a reply: to the page before it
         return PageResponse(303, location=run.shown)
     if name.startswith("chart/"):
@@ -111,6 +127,9 @@ def _document(
         page = run.site.get(name, args)
         run.shown = _url(name, args)
         run.note("document" if known else "missing", "GET", run.shown)
+        if run.message is not None:
+            notice = Notice(run.message)
+            run.message, page = None, page._replace(blocks=(notice, *page.blocks))
         noise = overlays(run.noise, run.documents, run.dismissed)
     shell = PageLayout(
         title=run.app.title,
@@ -124,6 +143,8 @@ def _document(
         args=args,
         information=run.site.information(),
         noise=noise,
+        script=run.script,
+        folded=run.site.ui.folded,
     )
     return PageResponse(200 if known else 404, render(page, shell), "text/html")
 
@@ -155,13 +176,18 @@ def _perform(
     if isinstance(outcome, Redirect):
         run.note("operation", "POST", request.path, "confirmed" if CONFIRMED in sent else "")
         location = _url(outcome.page, outcome.args)
+        run.message = Word("saved")
         return PageResponse(303, location=location)
     run.note("question", "POST", request.path)
+    if outcome.question is not None:  # over the page that the form was on
+        back = outcome.question.cancel._replace(page=issued.page, args=issued.args)
+        below = run.site.get(issued.page, issued.args)
+        outcome = below._replace(question=outcome.question._replace(cancel=back))
     return _document(run, issued.page, dict(issued.args), outcome)
 
 
 def _declare(run: ServedRun, request: PageRequest, sent: Mapping[str, str]) -> PageResponse:
-    message = declared(run.scenario, sent)
+    message = submitted(run.scenario, sent)
     if isinstance(message, Rejected):
         run.note("refused", "POST", request.path, message.message)
         return _document(run, ANSWER, {}, refused(answer_page(run.scenario), message))
@@ -199,6 +225,13 @@ def _dismiss(run: ServedRun, request: PageRequest, kind: str) -> PageResponse:
 def _tampered(run: ServedRun, request: PageRequest, reason: str) -> PageResponse:
     run.note("tamper", request.method, request.path, reason)
     return PageResponse(403, f"refused: {reason}")
+
+
+def _file(run: ServedRun, name: str) -> PageResponse:
+    for file in (stylesheet(run.theme, run.app.identity), SCRIPT):
+        if file.name == name:
+            return PageResponse(200, file.text, file.content_type, kept=True)
+    return PageResponse(404, "no such file")
 
 
 def _picture(run: ServedRun, chart: Chart | None) -> PageResponse:

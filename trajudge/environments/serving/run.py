@@ -14,7 +14,7 @@ from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import bind
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.operation_codes import operation_code, run_key
-from trajudge.environments.model.page import Chart, Form
+from trajudge.environments.model.page import Chart, Form, Word
 from trajudge.environments.model.payload import Payload, plant
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import App, Bound, Scenario
@@ -61,9 +61,10 @@ class IssuedForm(NamedTuple):
 @dataclass
 class ServedRun:
     """A run. ``origin`` is its own, so that runs share neither storage nor pages. ``before`` is
-    the state it began with, ``events`` what the server saw, in order,
-    ``shown`` the address of the page that was asked for last, ``declared`` the last message that
-    was submitted on the page for it, ``mistake`` what the application's code raised last."""
+    the state it began with, ``events`` what the server saw, in order, ``script`` whether its pages
+    have the script of the widgets, ``shown`` the address of the page that was asked for last,
+    ``message`` what the next page says of what was done, ``declared`` the last message that was
+    submitted on the page for it, ``mistake`` what the application's code raised last."""
 
     id: str
     config: Config
@@ -79,7 +80,9 @@ class ServedRun:
     site: Site = field(init=False)
     events: list[ServerEvent] = field(default_factory=list)
     documents: int = 0
+    script: bool = False
     shown: str = "/"
+    message: Word | None = None
     declared: str | None = None
     mistake: BaseException | None = None
     dismissed: set[str] = field(default_factory=set)
@@ -93,6 +96,7 @@ class ServedRun:
         self.before = self.state.dump()
         interface = ui(self.app, self.config.ui, self.config.seed)
         self.site = Site(self.app, self.state, interface, self.code)
+        self.script = interface.script == "full"
         self.dress(self.config.theme)
         self.noise = noise(self.config)
 

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
-from trajudge.environments.serving.pages import HEADERS, PageRequest, PageResponse, answer
+from trajudge.environments.serving.pages import PageRequest, PageResponse, answer
 from trajudge.environments.serving.run import ServedRun, open_run
 
 BODY = 64 * 1024
@@ -73,12 +73,15 @@ async def send_page(run: ServedRun, response: PageResponse) -> web.Response:
     """Return what a run answered as a response, which its noise may hold back."""
     if response.content_type == "text/html":
         await asyncio.sleep(_latency(run))
-    headers = {**HEADERS, "Location": response.location} if response.location else HEADERS
     body = response.body.encode() if isinstance(response.body, str) else response.body
     kind = response.content_type
     charset = "utf-8" if kind.startswith("text/") else None
     return web.Response(
-        status=response.status, body=body, content_type=kind, charset=charset, headers=headers
+        status=response.status,
+        body=body,
+        content_type=kind,
+        charset=charset,
+        headers=response.headers,
     )
 
 

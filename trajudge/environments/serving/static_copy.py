@@ -17,8 +17,9 @@ from trajudge.environments.checks.walk import ControlNotFound, Walk
 from trajudge.environments.kit.chart import draw
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
-from trajudge.environments.kit.listing import ORDER
+from trajudge.environments.kit.listing import SORT
 from trajudge.environments.kit.reading import links
+from trajudge.environments.kit.style import stylesheet
 from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import Infeasible, bind
@@ -131,7 +132,7 @@ def _crawled(site: Site, most: int) -> dict[Place, Page]:
         for link in (*site.navigation(), *links(pages[place])):
             target = _place(link.page, link.args)
             # Another order shows the same rows: a copy has the one that the site has.
-            if target not in known and ORDER not in link.args:
+            if target not in known and SORT not in link.args:
                 known.add(target)
                 waiting.append(target)
     return pages
@@ -152,6 +153,8 @@ def _written(
         pictures[name] = drawn
         return name
 
+    sheet = stylesheet(look, app.identity)
+    yield sheet.name, sheet.text.encode()
     shell = PageLayout(
         identity=app.identity,
         title=app.title,
@@ -162,6 +165,8 @@ def _written(
         chart=picture,
         page=lambda page, args: names.get(_place(page, args), BEYOND),
         still=True,
+        files="",
+        folded=site.ui.folded,
     )
     for place, page in [*pages.items(), ((BEYOND, ()), _BEYOND)]:
         noted = page._replace(blocks=(Paragraph(NOTE), *page.blocks))

@@ -12,6 +12,7 @@ from typing import Any
 
 from trajudge.environments.model.operation_codes import LENGTH
 from trajudge.environments.specifications.oracle import OracleRun
+from trajudge.environments.specifications.responses import NOT_POSSIBLE
 from trajudge.environments.verify.truth import ResolvedAnswer
 from trajudge.rules.values import normalise
 from trajudge.rules.verified.tasks import AnswerCheck, ExpectedAnswer, Schema
@@ -29,8 +30,10 @@ _SCHEMAS: dict[str, Schema] = {
 def answer_check(run: OracleRun, codes: Sequence[str] = ()) -> AnswerCheck:
     """Return the check of the response: its data for a task that asks for something, else that it
     reports a change. ``codes`` are the right operation codes, where they are known."""
-    if not run.answers:
-        expected = ExpectedAnswer(task_type="mutate", status="SUCCESS", retrieved_data=None)
+    possible = all(answer.kind != "none" for answer in run.answers)
+    if not run.answers or not possible:
+        status = "SUCCESS" if possible else NOT_POSSIBLE
+        expected = ExpectedAnswer(task_type="mutate", status=status, retrieved_data=None)
         return AnswerCheck(expected=expected, results_schema={"type": "null"})
     schema, wanted = _asked(run.answers, codes or (CODE,))
     return AnswerCheck(

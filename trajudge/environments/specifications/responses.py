@@ -1,7 +1,7 @@
 """A last message as a response in WebArena Verified's protocol, as a benchmark's adapter makes it.
 
 A message that holds such a response is taken as it is, and so are the values of a declared answer
-(``{"answer": ...}``). Of prose, every value that the task's schema
+(``{"answer": ...}``, or a last line ``Answer: ...``). Of prose, every value that the task's schema
 admits is retrieved: amounts, numbers, dates, durations, the names that the schema lists, words that
 meet its pattern. It is a reader of its own, shorter than the one behind the labels, so that the two
 check each other; it knows the task, never the right answer.
@@ -14,9 +14,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trajudge.environments.model.wording import LINE
 from trajudge.rules.verified.answers import ParseFailure, read_response
 from trajudge.rules.verified.tasks import Schema, Task
 
+NOT_POSSIBLE = "ACTION_NOT_ALLOWED_ERROR"  # the status of a task that is declared so
 _AMOUNT = re.compile(r"-?\$\s?-?\d[\d,]*(?:\.\d+)?")
 _NUMBER = re.compile(r"(?<![\w.,$/-])-?\d[\d,]*(?:\.\d+)?(?![\w-])")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
@@ -33,26 +35,33 @@ def response_text(task: Task, message: str | None) -> str | None:
     check = task.answer_check
     asks = check is not None and check.expected.task_type == "retrieve"
     retrieved = None
-    if check is not None and asks:
-        retrieved = _retrieved(check.results_schema, _declared(message) or [message])
+    values = _declared(message)
+    possible = values is None or [str(value).strip().casefold() for value in values] != ["none"]
+    if check is not None and asks and possible:
+        retrieved = _retrieved(check.results_schema, values or [message])
     return json.dumps(
         {
             "task_type": "RETRIEVE" if asks else "MUTATE",
-            "status": "SUCCESS",
+            "status": "SUCCESS" if possible else NOT_POSSIBLE,
             "retrieved_data": retrieved,
             "error_details": None,
         }
     )
 
 
-def _declared(message: str) -> list[Any]:
-    """Return the values of a declared answer; none for a message in prose."""
+def _declared(message: str) -> list[Any] | None:
+    """Return the values of a declared answer; None for a message in prose."""
+    last = message.strip().splitlines()[-1]
+    if last.startswith(LINE):
+        return last.removeprefix(LINE).split(";")
     try:
         declared = json.loads(message)
     except (ValueError, RecursionError):
-        return []
-    answer = declared.get("answer") if isinstance(declared, dict) else None
-    return answer if isinstance(answer, list) else [] if answer is None else [answer]
+        return None
+    if not isinstance(declared, dict) or "answer" not in declared:
+        return None
+    answer = declared["answer"]
+    return answer if isinstance(answer, list) else [answer]
 
 
 def _retrieved(schema: Schema, pieces: Sequence[Any]) -> list[Any] | None:

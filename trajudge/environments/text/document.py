@@ -60,10 +60,29 @@ class HtmlElement:
         return around is not None
 
     @property
+    def summary(self) -> HtmlElement | None:
+        """The element that opens a ``details``: its first child of that kind."""
+        inside = (child for child in self.children if isinstance(child, HtmlElement))
+        return next((child for child in inside if child.tag == "summary"), None)
+
+    @property
+    def folded(self) -> bool:
+        """Whether the element lies in a ``details`` that is closed."""
+        inner, around = self, self.parent
+        while around is not None:
+            closed = around.tag == "details" and "open" not in around.attributes
+            if closed and around.summary is not inner:
+                return True
+            inner, around = around, around.parent
+        return False
+
+    @property
     def focusable(self) -> bool:
         """Whether the element takes the focus."""
         if self.tag == "a":
             return "href" in self.attributes
+        if self.tag == "summary":
+            return self.parent is not None and self.parent.summary is self
         control = self.tag in ("button", "select", "textarea") or self.kind not in ("", "hidden")
         return control and "disabled" not in self.attributes
 
@@ -124,6 +143,16 @@ class PageDocument:
         """Open the options of a list, or close them."""
         self.opened = None if self.opened is choices else choices
 
+    def unfold(self, details: HtmlElement) -> None:
+        """Open a ``details``, or close it; of those that share a name one is open at most."""
+        if details.attributes.pop("open", None) is not None:
+            return
+        if name := details.attributes.get("name"):
+            for other in self.by_bid.values():
+                if other.tag == "details" and other.attributes.get("name") == name:
+                    other.attributes.pop("open", None)
+        details.attributes["open"] = ""
+
     def radios(self, radio: HtmlElement) -> list[HtmlElement]:
         """Return the radio buttons of the group that one belongs to."""
         form, name = radio.within("form"), radio.attributes.get("name")
@@ -140,7 +169,7 @@ class PageDocument:
         key does: of a group of radio buttons one takes it, after the last element nothing."""
         stops = []
         for element in self.by_bid.values():
-            if element.focusable and not element.inert:
+            if element.focusable and not element.inert and not element.folded:
                 group = self.radios(element) if element.kind == "radio" else [element]
                 chosen = next((radio for radio in group if radio.checked), None)
                 if element in (self.focused, chosen or group[0 if by > 0 else -1]):
@@ -160,6 +189,10 @@ class PageDocument:
                 into.children.append(child.text_content or "")
             elif tag and tag[0] not in "-!":
                 attributes = {name: value or "" for name, value in child.attributes.items()}
+                if tag == "details" and "unfolds" in attributes.get("class", ""):
+                    attributes["open"] = ""  # the style sheet opens it where there is room
+                elif tag == "summary" and "unfolds" in into.attributes.get("class", ""):
+                    attributes["hidden"] = ""
                 element = HtmlElement(tag, attributes, into)
                 element.bid = str(len(self.by_bid))
                 self.by_bid[element.bid] = element
@@ -184,7 +217,9 @@ def _settle(element: HtmlElement) -> None:
         case "select":
             options = element.options
             stated = [option for option in options if "selected" in option.attributes]
-            for option in (stated or options)[-1 if stated else 0 :][:1]:
+            if not stated and "size" not in attributes:
+                stated = options[:1]
+            for option in stated[-1:]:
                 option.checked = True
 
 

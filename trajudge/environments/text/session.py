@@ -23,18 +23,28 @@ from trajudge.environments.chromium.action_syntax import (
     parse,
 )
 from trajudge.environments.chromium.actions import (
+    LAST_TAB,
+    MAX_TABS,
+    TOO_MANY_TABS,
     TYPED,
     ActionRefused,
+    check_arguments,
     check_fill,
+    check_window,
     checked_address,
+    click_options,
     covered_by,
+    file_names,
+    no_file,
+    no_tab,
     not_shown,
 )
-from trajudge.environments.chromium.session import AgentObservation
+from trajudge.environments.chromium.observation import PageDetails, Visible
+from trajudge.environments.chromium.session import BLANK, AgentObservation
 from trajudge.environments.serving.pages import NAVIGATION, PageRequest, PageResponse, answer
 from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.text.document import TICKED, HtmlElement, PageDocument
-from trajudge.environments.text.tree import write
+from trajudge.environments.text.tree import write, write_details
 from trajudge.rules.har import RecordedRequest, RecordedResponse, har_document, har_entry
 from trajudge.trajectories.model import Observation
 from trajudge.util.terminal import one_line
@@ -43,7 +53,8 @@ MOST_REDIRECTS = 20
 FORM = "application/x-www-form-urlencoded"
 _BREAKS = re.compile("\r\n|\r|\n")
 _BEGAN = "2026-03-02T10:00:00+00:00"
-_IDLE = (*LAST_WORDS, "noop", "scroll")
+_ACTIVE = frozenset({"a", "button", "input", "label", "select", "summary"})
+_IDLE = (*LAST_WORDS, "noop", "scroll", "scroll_at")
 _PLAIN = '<!doctype html><html><body><pre style="white-space: pre-wrap">{}</pre></body></html>'
 
 
@@ -55,32 +66,64 @@ class _Entry:
     form: Mapping[str, str] | None = None
 
 
-class TextSession:
-    """One run's page. ``observe``, ``act`` and ``har`` are those of ``chromium.Session``."""
+class _TextTab:
+    """A tab: its history, and the page that is open in it."""
 
-    def __init__(self, run: ServedRun) -> None:
+    def __init__(self, *history: _Entry) -> None:
+        self.history = [*history]
+        self.index = len(history) - 1
+        self.document = PageDocument("")
+
+    @property
+    def url(self) -> str:
+        return self.history[self.index].url
+
+
+class TextSession:
+    """One run's pages. ``observe``, ``details``, ``act`` and ``har`` are those of
+    ``chromium.Session``; what is ``visible`` cannot be the window, for there is no layout. Of
+    widgets it shows the plain forms; ``widgets`` says which there are on the page."""
+
+    def __init__(self, run: ServedRun, visible: Visible = "rendered") -> None:
         self.run = run
-        self._history: list[_Entry] = []
-        self._index = -1
+        run.script = False
+        self._visible: Visible = visible
+        self._tab = _TextTab()
+        self._tabs = [self._tab]
         self._trace: list[RecordedRequest] = []
-        self._document = PageDocument("")
         self._navigate(_Entry(run.start_url))
 
     @property
     def url(self) -> str:
         """The address of the page that is open."""
-        return self._history[self._index].url
+        return self._tab.url
 
     def observe(self, error: str | None = None) -> AgentObservation:
         """Return the page as it is now; ``error`` is what the last action failed with."""
-        document = self._document
-        tree = write(document)
+        document = self._tab.document
+        tree = write(document, visible=self._visible != "off")
         observation = Observation(
             url=self.url, axtree=tree.full, axtree_pruned=tree.pruned, page_error=error
         )
         return AgentObservation(
-            observation, tree.elements, document.title, tree.focused, (self.url,)
+            observation,
+            tree.elements,
+            document.title,
+            tree.focused,
+            tuple(tab.url for tab in self._tabs),
+            tuple(tab.document.title for tab in self._tabs),
+            self._tabs.index(self._tab),
         )
+
+    @property
+    def widgets(self) -> tuple[str, ...]:
+        """The widgets of the page that is open, which a browser with scripts shows otherwise."""
+        marked = (e.attributes.get("data-widget") for e in self._tab.document.by_bid.values())
+        return tuple(sorted({name for name in marked if name}))
+
+    def details(self) -> PageDetails:
+        """Return what BrowserGym's observation holds beyond the tree; boxes there are none."""
+        return write_details(self._tab.document, visible=self._visible != "off")
 
     def act(self, text: str) -> str | None:
         """Do an action. Returns the error that it failed with, one line; the page is then usable
@@ -101,17 +144,17 @@ class TextSession:
 
     def _follow(self, url: str) -> None:
         """Go to an address; that of the page that is open is loaded again in its place."""
-        if self._history and url == self.url:
-            self._history[self._index] = self._load(_Entry(url))
+        if self._tab.history and url == self.url:
+            self._tab.history[self._tab.index] = self._load(_Entry(url))
         else:
             self._navigate(_Entry(url))
 
     def _navigate(self, entry: _Entry) -> None:
         """Load an address and add it to the history."""
-        arrived = self._load(entry)
-        del self._history[self._index + 1 :]
-        self._history.append(arrived)
-        self._index += 1
+        arrived, tab = self._load(entry), self._tab
+        del tab.history[tab.index + 1 :]
+        tab.history.append(arrived)
+        tab.index += 1
 
     def _load(self, entry: _Entry) -> _Entry:
         """Show what an address answers; returns the entry that redirects led to."""
@@ -121,7 +164,7 @@ class TextSession:
                 break
             entry = _Entry(urljoin(entry.url, response.location))
         body = response.body if isinstance(response.body, str) else ""
-        self._document = PageDocument(
+        self._tab.document = PageDocument(
             body if response.content_type == "text/html" else _PLAIN.format(escape(body))
         )
         return entry
@@ -141,60 +184,130 @@ class TextSession:
         return response
 
     def _through_history(self, by: int) -> None:
-        index = self._index + by
-        if not 0 <= index < len(self._history):
+        tab = self._tab
+        index = tab.index + by
+        if not 0 <= index < len(tab.history) or tab.history[index].url == BLANK:
             raise ActionRefused(f"there is no page to go {'back' if by < 0 else 'forward'} to")
-        self._index = index
-        entry = self._history[index]
-        self._history[index] = self._load(_Entry(entry.url))
+        tab.index = index
+        tab.history[index] = self._load(_Entry(tab.history[index].url))
 
     # --- actions ---
 
     def _do(self, action: Action) -> None:
+        check_arguments(action)
         name, arguments = action
         if name == "goto":
             self._follow(_normal(checked_address(str(arguments[0]), self.run.origin)))
         elif name in ("go_back", "go_forward"):
             self._through_history(-1 if name == "go_back" else 1)
+        elif name in ("new_tab", "tab_close", "tab_focus"):
+            self._on_tabs(name, arguments)
+        elif name.startswith("keyboard_"):
+            self._by_keyboard(name, str(arguments[0]))
+        elif name.startswith("mouse_"):
+            raise ActionRefused(f"{name} needs pixels, which the text engine has not: name a bid")
         elif name not in _IDLE:
             bid, *others = arguments
-            element = self._document.by_bid.get(str(bid))
-            if element is None:
-                raise ActionRefused(f"no element with bid {str(bid)[:50]!r}")
-            self._on(element, name, others)
+            self._on(self._element(str(bid)), name, others)
+
+    def _element(self, bid: str) -> HtmlElement:
+        element = self._tab.document.by_bid.get(bid)
+        if element is None:
+            raise ActionRefused(f"no element with bid {bid[:50]!r}")
+        return element
+
+    def _on_tabs(self, name: str, arguments: tuple[Argument, ...]) -> None:
+        """Open, close or choose a tab."""
+        if name == "new_tab":
+            if len(self._tabs) == MAX_TABS:
+                raise ActionRefused(TOO_MANY_TABS)
+            self._tab = _TextTab(_Entry(BLANK))
+            self._tabs.append(self._tab)
+        elif name == "tab_focus":
+            [index] = arguments
+            if not isinstance(index, int) or not 0 <= index < len(self._tabs):
+                raise no_tab(index)
+            self._tab = self._tabs[index]
+        elif len(self._tabs) == 1:
+            raise ActionRefused(LAST_TAB)
+        else:
+            self._tabs.remove(self._tab)
+            self._tab = self._tabs[-1]
+
+    def _by_keyboard(self, name: str, text: str) -> None:
+        """Press a key, or type a text, where the focus is."""
+        if name in ("keyboard_press", "keyboard_down"):
+            self._press(None, text)
+        elif name != "keyboard_up":
+            for character in text:
+                if (target := self._tab.document.focused) is not None:
+                    self._type(target, character)
 
     def _on(self, element: HtmlElement, name: str, arguments: list[Argument]) -> None:
         if "disabled" in element.attributes:
             raise ActionRefused(f"element {element.bid!r} is disabled")
-        if name in ("click", "dblclick", "hover"):
+        match name:
+            case "click" | "dblclick" | "hover" | "drag_and_drop":
+                self._by_mouse(element, name, arguments)
+            case "focus":
+                if element.focusable:
+                    self._tab.document.focus(element)
+            case "fill" | "clear":
+                self._fill(element, str(arguments[0]) if arguments else "")
+            case "select_option":
+                self._select(element, arguments[0])
+            case "press":
+                self._press(element, str(arguments[0]))
+            case "upload_file":
+                if element.kind != "file":
+                    raise no_file(element.bid)
+                element.value = ", ".join(file_names(arguments[0]))
+
+    def _by_mouse(self, element: HtmlElement, name: str, arguments: list[Argument]) -> None:
+        if name == "drag_and_drop":
+            other = self._element(str(arguments[0]))
+            if "disabled" in other.attributes:
+                raise ActionRefused(f"element {other.bid!r} is disabled")
             self._reach(element)
-            button = arguments[0] if arguments else "left"
-            if name != "hover" and button == "left":
+            self._reach(other)
+            if element is other:
                 self._click(element)
-        elif name == "fill":
-            self._fill(element, str(arguments[0]))
-        elif name == "select_option":
-            self._select(element, arguments[0])
-        elif name == "press":
-            self._press(element, str(arguments[0]))
+            else:
+                self._tab.document.focus(element if element.focusable else None)
+                if element.tag == "select":  # the button is pressed on it
+                    self._tab.document.toggle(element)
+            return
+        self._reach(element)
+        if name == "hover":
+            return
+        button, modifiers = click_options(arguments)
+        if button == "middle" or modifiers:
+            check_window(element.within("a") or element.within("button"), button)
+        if button == "left":
+            self._click(element)
+            if name == "dblclick" and (element.tag == "select" or element.kind == "checkbox"):
+                self._click(element)
 
     def _reach(self, element: HtmlElement) -> None:
         """Raise ActionRefused for what has no box, and for what a dialog covers."""
-        if element.tag == "option" or element.kind == "hidden":
+        unseen = element.tag == "option" and not _is_listed(element)
+        if unseen or element.kind == "hidden" or element.folded:
             raise not_shown(element.bid)
         if not element.inert:
             return
-        for dialog in self._document.by_bid.values():
+        for dialog in self._tab.document.by_bid.values():
             if dialog.attributes.get("aria-modal") == "true":
-                raise ActionRefused(covered_by("dialog", dialog.attributes["aria-label"]))
+                role, name = dialog.attributes["role"], dialog.attributes.get("aria-label", "")
+                raise ActionRefused(covered_by(role, name))
 
     def _click(self, element: HtmlElement) -> None:
-        document = self._document
+        document = self._tab.document
         target: HtmlElement | None = element
-        while target is not None and target.tag not in ("a", "button", "input", "label", "select"):
+        while target is not None and target.tag not in _ACTIVE:
             target = target.parent
         if target is not None and target.tag == "label":
             target = document.by_id.get(target.attributes.get("for", ""))
+        opened = document.opened
         document.focus(None)
         if target is None:
             return
@@ -206,7 +319,10 @@ class TextSession:
         if target.tag == "button":
             self._submit(target)
         elif target.tag == "select":
-            document.toggle(target)
+            _point(document, target, element, opened)
+        elif target.tag == "summary":
+            if target.parent is not None:
+                document.unfold(target.parent)
         elif target.kind == "checkbox":
             target.checked = not target.checked
         elif target.kind == "radio":
@@ -217,7 +333,7 @@ class TextSession:
         kind = "text" if element.tag == "textarea" else element.kind or None
         check_fill(element.bid, kind, text)
         element.value = text if element.tag == "textarea" else _BREAKS.sub(" ", text)
-        self._document.focus(element)
+        self._tab.document.focus(element)
 
     def _select(self, element: HtmlElement, wanted: Argument) -> None:
         if element.tag != "select":
@@ -232,11 +348,11 @@ class TextSession:
         if chosen is not None:
             element.choose(chosen)
 
-    def _press(self, element: HtmlElement, keys: str) -> None:
+    def _press(self, element: HtmlElement | None, keys: str) -> None:
         """Press a key on the element if it takes the focus, else on what has it. Keys that only
         move a caret or a page do nothing."""
-        document = self._document
-        if element.focusable:
+        document = self._tab.document
+        if element is not None and element.focusable:
             document.focus(element)
         target = document.focused
         if keys in ("Tab", "Shift+Tab"):
@@ -245,9 +361,13 @@ class TextSession:
             return
         elif target.kind in TYPED or target.tag == "textarea":
             self._type(target, keys)
-        elif target.tag == "button" or target.kind in TICKED:
+        elif target.tag in ("button", "summary") or target.kind in TICKED:
             if keys == "Enter" and target.kind in TICKED:
                 self._submit_by_default(target)
+            elif target.kind == "radio" and keys in ("ArrowDown", "ArrowUp"):
+                group = document.radios(target)
+                step = 1 if keys == "ArrowDown" else -1
+                self._click(group[(group.index(target) + step) % len(group)])
             elif keys in ("Enter", "Space", " "):
                 self._click(target)
         elif target.tag == "select":
@@ -256,14 +376,16 @@ class TextSession:
             self._click(target)
 
     def _press_on_list(self, target: HtmlElement, keys: str) -> None:
-        document = self._document
-        if keys in ("Enter", "Space", " "):
+        document = self._tab.document
+        listed = "size" in target.attributes
+        if keys in ("Enter", "Space", " ") and not listed:
             document.toggle(target)
         elif keys == "Escape":
             document.opened = None
         elif keys in ("ArrowDown", "ArrowUp") and document.opened is None:
             options = target.options
-            index = next((i for i, option in enumerate(options) if option.checked), 0)
+            before = -1 if listed and keys == "ArrowDown" else 0
+            index = next((i for i, option in enumerate(options) if option.checked), before)
             index += 1 if keys == "ArrowDown" else -1
             if 0 <= index < len(options):
                 target.choose(options[index])
@@ -275,6 +397,8 @@ class TextSession:
                 target.value += "\n"
             else:
                 self._submit_by_default(target)
+        elif key == "Escape" and target.kind == "search":
+            target.value = ""
         elif len(key) == 1 and key.isprintable() and target.kind not in ("date", "number"):
             target.value += key
 
@@ -296,6 +420,23 @@ class TextSession:
         else:
             parts = urlsplit(action)._replace(query=_urlencoded(entries), fragment="")
             self._navigate(_Entry(urlunsplit(parts)))
+
+
+def _point(
+    document: PageDocument, choices: HtmlElement, element: HtmlElement, opened: HtmlElement | None
+) -> None:
+    """Click on a list or one of its options; in the middle of one that shows all of them is one.
+    ``opened`` is the list that was open before."""
+    if "size" not in choices.attributes:
+        document.opened = None if opened is choices else choices
+    elif options := choices.options:
+        choices.choose(element if element.tag == "option" else options[len(options) // 2])
+
+
+def _is_listed(option: HtmlElement) -> bool:
+    """Tell whether an option has a place on the page: its list shows several."""
+    choices = option.within("select")
+    return choices is not None and "size" in choices.attributes
 
 
 def _successful(form: HtmlElement, button: HtmlElement) -> Iterator[tuple[str, str]]:

@@ -8,9 +8,11 @@ that a new widget cannot be shown wrongly in silence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trajudge.environments.chromium.axtree import AccessibilityTree, TreeWriter, Within
-from trajudge.environments.text.document import HtmlElement, PageDocument, squashed
+from trajudge.environments.chromium.observation import PageDetails
+from trajudge.environments.text.document import TICKED, HtmlElement, PageDocument, squashed
 
 ROLES = {
     "a": "link", "article": "article", "aside": "complementary", "button": "button",
@@ -20,7 +22,8 @@ ROLES = {
     "header": "banner", "img": "image",
     "input": "input", "label": "LabelText", "legend": "Legend", "li": "listitem", "main": "main",
     "nav": "navigation", "ol": "list", "option": "option", "p": "paragraph", "select": "combobox",
-    "table": "table", "td": "cell", "textarea": "textbox", "th": "header", "thead": "rowgroup",
+    "summary": "DisclosureTriangle", "table": "table", "td": "cell", "textarea": "textbox",
+    "th": "header", "thead": "rowgroup",
     "tr": "row", "ul": "list",
 }  # fmt: skip
 """The role of each element by its tag; an input's follows from its type."""
@@ -30,8 +33,28 @@ TRANSPARENT = frozenset(
 )
 """Elements that are no nodes: what is inside them stands in their place."""
 
-EXPLICIT = frozenset({"alert", "dialog", "region", "status"})
+EXPLICIT = frozenset({"alert", "alertdialog", "dialog", "radiogroup", "region", "status", "switch"})
 """The roles that a page may give an element by ``role``."""
+
+ATTRIBUTES = frozenset(
+    {"alt", "aria-describedby", "aria-label", "aria-labelledby", "aria-modal", "checked"}
+    | {"disabled", "for", "href", "id", "inert", "name", "open", "required", "role", "scope"}
+    | {"selected", "size", "type", "value"}
+    # What changes nothing in the tree:
+    | {
+        "action",
+        "aria-current",
+        "aria-sort",
+        "autocomplete",
+        "class",
+        "height",
+        "method",
+        "novalidate",
+        "rel",
+    }
+    | {"rows", "src", "width"}
+)
+"""The attributes that a page's elements may have, beside those of data."""
 
 INPUTS = {
     "checkbox": "checkbox", "date": "Date", "number": "spinbutton", "radio": "radio",
@@ -39,21 +62,78 @@ INPUTS = {
 }  # fmt: skip
 
 _FROM_CONTENT = frozenset(
-    {"button", "cell", "columnheader", "heading", "link", "option", "rowheader", "term"}
+    {"button", "cell", "columnheader", "DisclosureTriangle", "DisclosureTriangleGrouped"}
+    | {"heading", "link", "option", "rowheader", "term"}
 )
-_CLICKABLE = frozenset({"a", "button", "input", "label", "select", "textarea"})
+_CLICKABLE = frozenset({"a", "button", "input", "label", "select", "summary", "textarea"})
 _FLAT = frozenset({"dd", "p"})  # without content they have no height
 _DATE_PARTS = (("Month", 12, "mm"), ("Day", 31, "dd"), ("Year", 275760, "yyyy"))
 
 
-def write(document: PageDocument) -> AccessibilityTree:
-    """Return the tree. Raises ValueError for a tag, role or type of input that it does not know."""
-    return _Walk(document).tree()
+def write(document: PageDocument, *, visible: bool = True) -> AccessibilityTree:
+    """Return the tree, which says what is ``visible`` or does not. Raises ValueError for a tag,
+    role or type of input that it does not know."""
+    return _Walk(document, visible=visible).tree()
+
+
+def write_details(document: PageDocument, *, visible: bool = True) -> PageDetails:
+    """Return the elements of the body as Chromium's DOM snapshot has them, with the state of
+    controls, and what BrowserGym notes of each; there are no boxes."""
+    texts: dict[str, int] = {}
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("nodeName", "nodeType", "nodeValue", "parentIndex", "attributes")
+    }
+    notes: dict[str, dict[str, Any]] = {}
+
+    def number(text: str) -> int:
+        return texts.setdefault(text, len(texts))
+
+    def add(name: str, kind: int, value: int, parent: int, attributes: dict[str, str]) -> int:
+        pairs = [number(part) for pair in attributes.items() for part in pair]
+        row = (number(name), kind, value, parent, pairs)
+        for column, cell in zip(columns.values(), row, strict=True):
+            column.append(cell)
+        return len(columns["nodeName"]) - 1
+
+    def walk(element: HtmlElement, parent: int, *, shown: bool) -> None:
+        for child in element.children:
+            if isinstance(child, str):
+                add("#text", 3, number(child), parent, {})
+            elif child.kind != "hidden":
+                box = shown and "hidden" not in child.attributes
+                box = box and (child.tag not in _FLAT or bool(child.children))
+                notes[child.bid] = {
+                    "visibility": float(box and visible),
+                    "bbox": None,
+                    "clickable": child.tag in _CLICKABLE,
+                    "set_of_marks": False,
+                }
+                attributes = {**_stated(child), "bid": child.bid}
+                walk(child, add(child.tag.upper(), 1, -1, parent, attributes), shown=box)
+
+    root = add("HTML", 1, -1, add("#document", 9, -1, -1, {}), {})
+    walk(document.body, add("BODY", 1, -1, root, {}), shown=True)
+    nodes = {**columns, "contentDocumentIndex": {"index": [], "value": []}}
+    return PageDetails({"documents": [{"nodes": nodes}], "strings": [*texts]}, notes)
+
+
+def _stated(element: HtmlElement) -> dict[str, str]:
+    """Return the attributes of an element, with what a control holds now."""
+    attributes = dict(element.attributes)
+    if element.tag == "input" and element.kind not in TICKED:
+        attributes["value"] = element.value
+    for name, kinds in (("checked", TICKED), ("selected", ("",))):
+        if element.kind in kinds and (name == "checked" or element.tag == "option"):
+            attributes.pop(name, None)
+            if element.checked:
+                attributes[name] = ""
+    return attributes
 
 
 class _Walk:
-    def __init__(self, document: PageDocument) -> None:
+    def __init__(self, document: PageDocument, *, visible: bool) -> None:
         self.document = document
+        self.visible = visible
         self.writer = TreeWriter()
         # Theme "lines" writes a colon after terms by its style sheet.
         self.colons = "items-lines" in document.classes
@@ -77,17 +157,18 @@ class _Walk:
 
     def element(self, element: HtmlElement, within: Within) -> None:
         attributes, tag = element.attributes, element.tag
-        if "inert" in attributes or "hidden" in attributes:
+        silent = tag == "img" and not attributes.get("alt")  # for the eye alone
+        if silent or "inert" in attributes or "hidden" in attributes:
             return
         role = attributes.get("role")
-        # A menu's sign is seen on a telephone only; a picture without words is for the eye.
-        if tag == "summary" or (tag == "img" and not attributes.get("alt")):
-            return
         if role is None:
-            if tag in TRANSPARENT or (tag == "p" and _is_picture(element)):
+            if tag == "section" and self.label_of(element):
+                role = "region"
+            elif tag in TRANSPARENT or (tag == "p" and _is_picture(element)):
                 self.children(element, within)
                 return
-            role = ROLES.get(tag)
+            else:
+                role = ROLES.get(tag)
         elif role not in EXPLICIT:
             raise ValueError(f"the role {role!r} has no rule in the text engine")
         if role is None:
@@ -110,7 +191,14 @@ class _Walk:
         properties = _disabled(element)
         if attributes.get("aria-modal") == "true":
             properties = (*properties, "modal=True")
+        if element.tag == "summary" and (details := element.parent) is not None:
+            properties = (*properties, f"expanded={'open' in details.attributes}")
+            role += "Grouped" if "name" in details.attributes else ""
         inside = self.add(element, within, role, self.name(element, role), properties)
+        if element.tag == "details" and "open" not in attributes:
+            if (summary := element.summary) is not None:
+                self.element(summary, inside)
+            return
         self.children(element, inside)
         if role == "term" and self.colons:
             self.text(":", inside)
@@ -127,7 +215,9 @@ class _Walk:
         state: str = "",
     ) -> Within:
         """Write the line of an element; ``state`` is its value as agents see it."""
-        line = ", clickable, visible" if element.tag in _CLICKABLE else ", visible"
+        line = ", clickable" if element.tag in _CLICKABLE else ""
+        if self.visible:
+            line += ", visible"
         if element.tag in _FLAT and not element.children:
             line = ""
         if value != "":
@@ -144,7 +234,7 @@ class _Walk:
 
     def name(self, element: HtmlElement, role: str) -> str:
         attributes = element.attributes
-        if label := squashed(attributes.get("aria-label", "")):
+        if label := self.label_of(element):
             return label
         if element.tag == "img":
             return squashed(attributes.get("alt", ""))
@@ -152,14 +242,19 @@ class _Walk:
             legend = next((e for e in element.elements() if e.tag == "legend"), None)
             return squashed(legend.text()) if legend else ""
         if role in _FROM_CONTENT:
-            if role == "cell" and any(e.tag == "form" for e in element.elements()):
-                return ""
             text = _content(element)
             return f"{text}:" if role == "term" and self.colons else text
         return ""
 
+    def label_of(self, element: HtmlElement) -> str:
+        """Return the name that an element's ARIA attributes give it."""
+        named_by = element.attributes.get("aria-labelledby", "").split()
+        if texts := [self.document.by_id[key].text() for key in named_by]:
+            return squashed(" ".join(texts))
+        return squashed(element.attributes.get("aria-label", ""))
+
     def labelled(self, element: HtmlElement) -> str:
-        if label := squashed(element.attributes.get("aria-label", "")):
+        if label := self.label_of(element):
             return label
         named_by = self.document.labels.get(element.attributes.get("id", ""))
         return squashed(named_by.text()) if named_by else ""
@@ -182,6 +277,7 @@ class _Walk:
         if kind in ("checkbox", "radio"):
             checked = "true" if element.checked else "false"
             properties = [f"checked={checked!r}", *_disabled(element)]
+            role = element.attributes.get("role", role)
             self.add(element, within, role, self.labelled(element), properties, state=checked)
         elif kind == "date":
             self.date(element, within)
@@ -234,6 +330,9 @@ class _Walk:
 
     def choice(self, element: HtmlElement, within: Within) -> None:
         chosen = element.chosen
+        if "size" in element.attributes:
+            self.listbox(element, within, chosen)
+            return
         value = chosen.label if chosen is not None else ""
         is_open = element is self.document.opened
         popup = (f"expanded={is_open}", "hasPopup='menu'")
@@ -247,10 +346,22 @@ class _Walk:
             state=value,
         )
         inside = self.writer.add(inside, "MenuListPopup", "")
+        self.options(element, inside, chosen)
+
+    def listbox(self, element: HtmlElement, within: Within, chosen: HtmlElement | None) -> None:
+        """Write a list that shows several of its options."""
+        properties = [*_disabled(element), "multiselectable=False", "orientation='vertical'"]
+        properties += _required(element)
+        inside = self.add(element, within, "listbox", self.labelled(element), properties)
+        self.options(element, inside, chosen, ", visible")
+
+    def options(
+        self, element: HtmlElement, inside: Within, chosen: HtmlElement | None, more: str = ""
+    ) -> None:
         for option in element.options:
             selected = option is chosen
             self.writer.add(
-                inside, "option", option.label, f", selected={selected}",
+                inside, "option", option.label, f"{more}, selected={selected}",
                 bid=option.bid, state=str(selected).lower(),
             )  # fmt: skip
 
@@ -269,12 +380,15 @@ def _content(element: HtmlElement) -> str:
 
 
 def _parts(element: HtmlElement) -> Iterator[str]:
+    closed = element.tag == "details" and "open" not in element.attributes
     for child in element.children:
+        if closed and child is not element.summary:
+            continue
         if isinstance(child, str):
             yield child
         elif child.tag == "img":
             yield child.attributes.get("alt", "")
-        else:
+        elif child.tag != "form":
             yield child.attributes.get("aria-label") or " ".join(_parts(child))
 
 

@@ -34,17 +34,16 @@ class ChangeFact(Record):
 
 
 class AnswerFact(Record):
-    """What was asked for, in one kind, and what the last message offered.
+    """One thing that was asked for, and what the last message offered.
 
-    ``expected`` and ``found`` are normal forms, sorted; empty ``expected``: the state has no right
-    answer. ``doubtful`` are candidates that a reader may or may not take for an answer. ``right``
-    None: open to argument; ``reason`` says why it is not right.
+    ``expected`` is written as the pages write it; empty, the state has no right answer. ``found``
+    are the values of the message, as they stand in it. ``right`` None: open to argument;
+    ``reason`` says why it is not right.
     """
 
     kind: str
     expected: tuple[str, ...]
     found: tuple[str, ...]
-    doubtful: tuple[str, ...] = ()
     right: bool | None
     reason: str = ""
 

@@ -16,11 +16,12 @@ Code = Callable[[str, str], str]
 class ResolvedAnswer(NamedTuple):
     """One thing that the last message must say. ``values`` as a reader would write them: one, the
     members of ``texts``, or none where the state has no (single) right answer. ``among`` are all
-    names that would be candidates."""
+    names that would be candidates, ``unit`` is what a number counts or measures."""
 
     kind: AnswerKind
     values: tuple[str, ...]
     among: tuple[str, ...] = ()
+    unit: str = ""
 
 
 def expected_answers(
@@ -53,12 +54,14 @@ def code_answer(answer: AnswerSpec, rows: Mapping[str, str], code: Code) -> Reso
 
 def query_answer(answer: AnswerSpec, state: AppState, values: Mapping[str, Any]) -> ResolvedAnswer:
     """Return what the state gives for an answer; ``values`` are what its queries may name."""
+    if answer.kind == "none":
+        return ResolvedAnswer("none", ("None",))
     cells = column(state, answer.sql, values)
     shown = dict.fromkeys(written(answer.kind, cell) for cell in cells if cell is not None)
     if answer.kind != "texts" and len(shown) != 1:
         shown = {}
     among = tuple(str(name) for name in column(state, answer.among, values)) if answer.among else ()
-    return ResolvedAnswer(answer.kind, tuple(shown), among)
+    return ResolvedAnswer(answer.kind, tuple(shown), among, answer.unit)
 
 
 def column(state: AppState, sql: str, values: Mapping[str, Any]) -> list[Any]:
@@ -80,8 +83,8 @@ def written(kind: AnswerKind, cell: str | float) -> str:
 
 
 def reply(template: str, bound: Bound, right: tuple[ResolvedAnswer, ...]) -> str:
-    """Return the last message of a run that did as it was told: ``{answer}`` and ``{code}`` filled
-    in."""
+    """Return the sentence in which a run that did as it was told reports: ``{answer}`` and
+    ``{code}`` filled in."""
     answers = [", ".join(a.values) for a in right if a.kind != "code"]
     codes = [value for a in right if a.kind == "code" for value in a.values]
     parts = {"answer": " and ".join(answers), "code": " and ".join(codes)}

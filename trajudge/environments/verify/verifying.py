@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trajudge.environments.model.state import AppState
-from trajudge.environments.verify.answers import answered
+from trajudge.environments.verify.answers import answered, declared, is_nothing
 from trajudge.environments.verify.evidence import RunEvidence
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.labels import looping, optimality, repeated
 from trajudge.environments.verify.model import AnswerFact, Labels, VerificationResult
-from trajudge.environments.verify.prose import says_not_done
 from trajudge.environments.verify.truth import ResolvedAnswer, expected_answers
+
+NOT_POSSIBLE = '{"answer": null}'  # ``answer(None)``
 
 
 def verify(evidence: RunEvidence) -> VerificationResult:
     """Derive the labels of a run and the facts they rest on; nothing is changed."""
     reading = report_changes(evidence.scenario, evidence.bound, evidence.changes)
-    facts = answered(right_answers(evidence, reading), evidence.answer, evidence.goal)
-    success = succeeded(reading, facts, disowned(evidence))
+    message = last_message(evidence)
+    facts = answered(right_answers(evidence, reading), message)
+    disowned = [is_nothing(value) for value in declared(message or "") or ()] == [True]
+    success = succeeded(reading, facts, disowned and bool(evidence.scenario.expect))
     times, steps = repeated(evidence.actions), len(evidence.actions)
     return VerificationResult(
         labels=Labels(
@@ -67,12 +70,10 @@ def expected(evidence: RunEvidence) -> tuple[str, ...]:
     return tuple(", ".join(one.values) for one in right) if known else ()
 
 
-def disowned(evidence: RunEvidence) -> bool:
-    """Tell whether the run had to change something and ends with the word that it could not."""
-    if not evidence.scenario.expect:
-        return False
+def last_message(evidence: RunEvidence) -> str | None:
+    """Return what the run said at last; ``report_infeasible`` declares that there is no answer."""
     last = evidence.actions[-1].action if evidence.actions else ""
-    return last.startswith("report_infeasible(") or says_not_done(evidence.answer or "")
+    return NOT_POSSIBLE if last.startswith("report_infeasible(") else evidence.answer
 
 
 def succeeded(

@@ -262,7 +262,8 @@ class WebJudge:
         notes = await gather_bounded(works)
         unread = [note.unread for note in notes if note.unread is not None]
         if len(unread) == len(notes):
-            raise unread[0]
+            first, *others = unread
+            raise ReplyParseError(str(first), first.reply, [one.reply for one in others])
         passed = self._form.best([note for note in notes if note.score >= options.threshold])
         best = passed[: options.screenshots]
         verdict = await self._verdict(trajectory, points, best, pictures, ask)

@@ -64,7 +64,7 @@ def districts(view: PageContext) -> Page:
     return lists.list_page(view, "districts", "district region seat", rows)
 
 
-@ui.detail("district")
+@ui.detail("district", under="districts")
 def district(view: PageContext, record: sqlite3.Row) -> Page:
     key = record["id"]
     visits = view.state.rows("SELECT month, amount FROM visits WHERE district = :key", key=key)
@@ -112,7 +112,7 @@ def reports(view: PageContext) -> Page:
     return lists.list_page(view, "reports", "report topic published", rows, _search(words, topic))
 
 
-@ui.detail("report")
+@ui.detail("report", under="reports")
 def report(view: PageContext, record: sqlite3.Row) -> Page:
     passages = view.state.rows(
         "SELECT * FROM passage WHERE report = :key ORDER BY place", key=record["id"]
@@ -131,7 +131,9 @@ def report(view: PageContext, record: sqlite3.Row) -> Page:
         (
             ui.facts_of(record, "topic published"),
             *sections,
-            ui.action_form("keep", "keep", *fields, report=record["id"]),
+            parts.Disclosure(
+                Word("keep_it"), (ui.action_form("keep", "keep", *fields, report=record["id"]),)
+            ),
         ),
     )
 
@@ -169,7 +171,7 @@ def events(view: PageContext) -> Page:
     )
 
 
-@ui.detail("event")
+@ui.detail("event", under="events")
 def event(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
         kind=record["kind"],
@@ -180,12 +182,14 @@ def event(view: PageContext, record: sqlite3.Row) -> Page:
         fee=money(record["fee"]),
         seats=str(record["seats"]),
     )
-    wanted = parts.Field("seats", Word("wanted"), "number", "1", required=True)
+    wanted = parts.Field(
+        "seats", Word("wanted"), "number", "1", required=True, hint="As many as are free."
+    )
     book = ui.action_form("book", "book", wanted, event=record["id"])
     return Page(record["title"], (about, parts.Paragraph("Bookings are binding."), book))
 
 
-@ui.detail("booking")
+@ui.detail("booking", under="events")
 def booking(view: PageContext, record: sqlite3.Row) -> Page:
     event = view.state.row("event", record["event"])["title"]
     seats, total = str(record["seats"]), money(record["total"])
@@ -247,7 +251,7 @@ def exports(view: PageContext) -> Page:
     return Page(Word("exports"), (*listing(view, "exports", columns, rows), form))
 
 
-@ui.detail("export")
+@ui.detail("export", under="exports")
 def export(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
         indicator=view.state.row("indicator", record["indicator"])["name"],

@@ -6,36 +6,13 @@ from datetime import date, timedelta
 
 import numpy as np
 
+from trajudge.environments.apps.reading import rows_of
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.schema import table
 from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
 
-TABLES = (
-    table("district", id="token", name="text", region="text", seat="text", area="int"),
-    table("indicator", id="token", name="text", unit="text"),
-    table("figure", id="token", district="ref", indicator="ref", year="int", amount="int"),
-    table("visits", id="token", district="ref", month="text", amount="int"),
-    table(
-        "report", id="token", title="text", topic="text", published="date", leader="text",
-        cost="money",
-    ),
-    table("passage", id="token", report="ref", place="int", heading="text", body="text"),
-    table("term", id="token", name="text", meaning="text", indicator="ref"),
-    table(
-        "event", id="token", title="text", kind="text", district="ref", day="date", starts="text",
-        ends="text", seats="int", fee="money",
-    ),
-    table("booking", id="token", event="ref", seats="int", total="money"),
-    table("bookmark", id="token", report="ref", shelf="text", remark="text"),
-    table("note", id="token", heading="text", label="text", body="text"),
-    table(
-        "export", id="token", number="text", indicator="ref", district="ref", first="int",
-        last="int", format="text", asked="date", ready="date", status="text",
-    ),
-    table("desk", id="token", name="text", opens="text"),
-    table("account", id="token", name="text", digest="flag"),
-)  # fmt: skip
+_ROWS = rows_of(__package__ or "")
+
 
 YEARS = tuple(range(2018, 2026))
 MONTHS = ("March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -51,59 +28,6 @@ STUDIES = {
     "Culture": ("Who Borrows Books", "Choirs and Bands", "Museums on Mondays"),
     "Health": ("Waiting for the Doctor", "Sleep and Shift Work", "Walking for Pleasure"),
 }
-_DISTRICTS = (
-    "Ashcombe", "Birkrigg", "Calder Moss", "Dunmallet", "Eskmouth", "Farlow", "Grimsdale",
-    "Hartsop", "Inglewater", "Jarrow Fell", "Keldby", "Lowick", "Mardale", "Netherby", "Ormside",
-    "Penruddock", "Quarry Bank", "Ravenglass", "Sandwath", "Thornholme", "Ulpha", "Vickerstown",
-    "Wasdale", "Yewbarrow", "Appletree", "Brackenthwaite", "Coldbeck",
-)  # fmt: skip
-_SEATS = ("Market Cross", "Abbey Green", "Old Bridge", "Three Mills", "Ferry Landing", "High Weir")
-_REGIONS = ("Upper Tarn", "Lower Tarn", "The Coast", "East Fells", "Lake Shore")
-_INDICATORS = (
-    ("Households", "households", 9000), ("Library loans", "loans", 48000),
-    ("Bus journeys", "journeys", 310000), ("Births", "births", 420),
-    ("Registered cars", "cars", 11000), ("Hotel nights", "nights", 26000),
-    ("Farms", "farms", 240), ("Swimming passes", "passes", 3100),
-    ("School places", "places", 5200), ("Allotments", "plots", 760),
-)  # fmt: skip
-_TERMS = ("Dwelling units", "Circulation", "Patronage", "Natality", "Motorisation", "Overnights",
-          "Holdings", "Bathing licences", "Enrolment capacity", "Garden tenancies")  # fmt: skip
-_FIRST = ("Adela", "Bram", "Chiara", "Dov", "Edda", "Femi", "Greta", "Hugo", "Ines", "Jonas")
-_LAST = ("Archer", "Bielik", "Coyle", "Darzi", "Eklund", "Fenwick", "Gupta", "Hoxha", "Ito")
-_SUBJECTS = ("Old Maps", "Parish Registers", "Dry Stone Walls", "Sheep Counting", "Tide Tables",
-             "Bookbinding", "Fell Names", "Slate Quarries", "Mill Wheels", "Weather Diaries",
-             "Railway Posters", "Village Halls", "Census Sheets", "Peat Roads")  # fmt: skip
-_REMARKS = (
-    "Look at <b>both</b> tables & ask again",
-    'The "1999" break is not a typo',
-    "<i>see also</i> the glossary",
-    "Compare with last year's",
-)
-_FILLERS = (
-    "The committee had asked for a short text, and it did not get one.",
-    "Comparable work elsewhere in the county reached much the same view.",
-    "Where figures were missing, the parish clerks were kind enough to look them up.",
-    "Weather played a smaller part than many had expected.",
-    "Earlier volumes of this series may be read at any branch library.",
-    "Nothing in this section should be taken as advice.",
-    "A number of replies arrived late and were kept for the next round.",
-    "The maps that went with the first edition have been left out.",
-    "Several readers of the draft disagreed, and their letters are on file.",
-    "Two of the halls had no heating, which shortened some of the meetings.",
-    "The wording of the questions follows the volume of ten years ago.",
-    "A table of the parishes is kept with the clerk and may be copied there.",
-    "What surprised the authors most was how little had changed.",
-    "Names of persons have been left out wherever it could be done.",
-    "The summer holidays fell into the middle of it and cost a fortnight.",
-    "Bus and ferry times were taken from the printed timetables.",
-    "Three schools lent their rooms, and a brewery lent its scales.",
-    "The figures were rounded late, so that small sums still add up.",
-    "Opinions on the new bridge were collected but are not reported here.",
-    "Readers in a hurry may skip to the end without missing much.",
-    "An earlier attempt had to be given up for want of a boat.",
-)
-_HEADINGS = ("Summary", "Background", "How it was done", "Who replied", "What was found",
-             "Means and thanks", "What comes next")  # fmt: skip
 LEADER, COST = "{leader}", "{cost}"  # their places in a passage
 _Rng = np.random.Generator
 _Rows = list[tuple[Value, ...]]
@@ -113,7 +37,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     """Return a portal of 12 to 25 districts, 5 to 9 indicators, 14 to 36 reports and 10 to 32
     events."""
     districts = _districts(rng, 12 + index + index // 4)
-    chosen = rng.choice(len(_INDICATORS), 5 + index % 5, replace=False).tolist()
+    chosen = rng.choice(len(_ROWS.indicators), 5 + index % 5, replace=False).tolist()
     indicators = [_indicator(rng, n) for n in chosen]
     reports, passages = _reports(rng, districts, 14 + 2 * index)
     kept = rng.choice(len(reports), 4, replace=False).tolist()
@@ -136,24 +60,26 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
 
 def _person(rng: _Rng, count: int) -> list[str]:
     """Names, all different."""
-    numbers = rng.choice(len(_FIRST) * len(_LAST), count, replace=False).tolist()
-    return [f"{_FIRST[n // len(_LAST)]} {_LAST[n % len(_LAST)]}" for n in numbers]
+    numbers = rng.choice(len(_ROWS.first) * len(_ROWS.last), count, replace=False).tolist()
+    return [
+        f"{_ROWS.first[n // len(_ROWS.last)]} {_ROWS.last[n % len(_ROWS.last)]}" for n in numbers
+    ]
 
 
 def _districts(rng: _Rng, count: int) -> _Rows:
-    regions = rng.choice(_REGIONS, 3 if count < 18 else 4, replace=False).tolist()
+    regions = rng.choice(_ROWS.regions, 3 if count < 18 else 4, replace=False).tolist()
     areas = rng.choice(700, count, replace=False) + 60
     return [
         (token("district", name, int(area)), name, regions[n % len(regions)],
-         f"{name} {rng.choice(_SEATS)}", int(area))
+         f"{name} {rng.choice(_ROWS.seats)}", int(area))
         for n, (name, area) in enumerate(
-            zip(rng.choice(_DISTRICTS, count, replace=False).tolist(), areas, strict=True)
+            zip(rng.choice(_ROWS.districts, count, replace=False).tolist(), areas, strict=True)
         )
     ]  # fmt: skip
 
 
 def _indicator(rng: _Rng, number: int) -> tuple[Value, ...]:
-    name, unit, _ = _INDICATORS[number]
+    name, unit, _ = _ROWS.indicators[number]
     return (token("indicator", name, int(rng.integers(1 << 30))), name, unit)
 
 
@@ -161,7 +87,7 @@ def _figures(rng: _Rng, districts: _Rows, chosen: list[int], indicators: _Rows) 
     rows: _Rows = []
     for number, indicator in zip(chosen, indicators, strict=True):
         for district in districts:
-            size = _INDICATORS[number][2] * float(rng.uniform(0.4, 1.8))
+            size = _ROWS.indicators[number][2] * float(rng.uniform(0.4, 1.8))
             growth = float(rng.uniform(0.97, 1.09))
             for step, year in enumerate(YEARS):
                 amount = int(size * growth**step * float(rng.uniform(0.94, 1.06)))
@@ -210,8 +136,8 @@ def _passages(rng: _Rng, report: tuple[Value, ...]) -> _Rows:
         f"printing included, cost {COST}.",
     }
     rows: _Rows = []
-    fillers = rng.permutation(_FILLERS).tolist()
-    for place, heading in enumerate(_HEADINGS):
+    fillers = rng.permutation(_ROWS.fillers).tolist()
+    for place, heading in enumerate(_ROWS.headings):
         sentences = fillers[3 * place : 3 * place + 3]
         if heading in buried:
             sentences.insert(int(rng.integers(1, 4)), buried[heading])
@@ -220,13 +146,13 @@ def _passages(rng: _Rng, report: tuple[Value, ...]) -> _Rows:
 
 
 def _term(number: int, indicator: Value) -> tuple[Value, ...]:
-    name, unit, _ = _INDICATORS[number]
+    name, unit, _ = _ROWS.indicators[number]
     meaning = f'The number of {unit} counted in a year. Published here as "{name}".'
-    return (token("term", _TERMS[number], indicator), _TERMS[number], meaning, indicator)
+    return (token("term", _ROWS.terms[number], indicator), _ROWS.terms[number], meaning, indicator)
 
 
 def _events(rng: _Rng, districts: _Rows, count: int) -> _Rows:
-    everything = [(f"{subject} {kind}", kind) for subject in _SUBJECTS for kind in KINDS]
+    everything = [(f"{subject} {kind}", kind) for subject in _ROWS.subjects for kind in KINDS]
     days = rng.choice(120, count, replace=False) + 1
     rows: _Rows = []
     for n, number in enumerate(rng.choice(len(everything), count, replace=False).tolist()):
@@ -247,11 +173,11 @@ def _clock(minutes: int) -> str:
 
 def _bookmark(rng: _Rng, report: Value) -> tuple[Value, ...]:
     shelf = str(rng.choice(SHELVES))
-    return (token("bookmark", report), report, shelf, str(rng.choice(_REMARKS)))
+    return (token("bookmark", report), report, shelf, str(rng.choice(_ROWS.remarks)))
 
 
 def _note(rng: _Rng, number: int) -> tuple[Value, ...]:
-    body = str(rng.choice(_REMARKS))
+    body = str(rng.choice(_ROWS.remarks))
     return (token("note", number, body), f"Reading {number + 1}", str(rng.choice(LABELS)), body)
 
 

@@ -51,7 +51,7 @@ def alerts(view: PageContext) -> Page:
     return lists.searched(view, "alerts", "alert service severity raised status", rows, filters)
 
 
-@ui.detail("alert")
+@ui.detail("alert", under="alerts")
 def alert(view: PageContext, record: sqlite3.Row) -> Page:
     shown = ("severity", "raised", "status", "assignee", "priority", "note")
     about = tuple((Word(name), record[name] or "-") for name in shown)
@@ -80,7 +80,7 @@ def members(view: PageContext) -> Page:
     )
 
 
-@ui.detail("member")
+@ui.detail("member", under="members")
 def member(view: PageContext, record: sqlite3.Row) -> Page:
     held = view.state.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
                            id=record["id"])  # fmt: skip
@@ -104,7 +104,7 @@ def keys(view: PageContext) -> Page:
     return lists.searched(view, "keys", "key member scope expires status", rows, filters)
 
 
-@ui.detail("accesskey")
+@ui.detail("accesskey", under="keys")
 def key(view: PageContext, record: sqlite3.Row) -> Page:
     about = tuple((Word(name), record[name]) for name in ("scope", "expires", "status", "ground"))
     sealed = (Word("code"), view.code("accesskey", record["id"]))
@@ -129,7 +129,7 @@ def invoices(view: PageContext) -> Page:
     return lists.searched(view, "invoices", "invoice service issued amount status", rows, filters)
 
 
-@ui.detail("invoice")
+@ui.detail("invoice", under="invoices")
 def invoice(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
         issued=record["issued"], amount=money(record["amount"]), status=record["status"]
@@ -144,7 +144,7 @@ def windows(view: PageContext) -> Page:
     return page._replace(blocks=(parts.Link(Word("plan_window"), "plan"), *page.blocks))
 
 
-@ui.detail("window")
+@ui.detail("window", under="windows")
 def window(view: PageContext, record: sqlite3.Row) -> Page:
     about = tuple((Word(name), str(record[name])) for name in ("starts", "hours", "reason"))
     sealed = (Word("code"), view.code("window", record["id"]))

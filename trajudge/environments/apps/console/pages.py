@@ -50,7 +50,7 @@ def services(view: PageContext) -> Page:
     return lists.searched(view, "services", "service region owner", rows, (region,))
 
 
-@ui.detail("service")
+@ui.detail("service", under="services")
 def service(view: PageContext, record: sqlite3.Row) -> Page:
     here = {"id": record["id"]}
     owner = view.state.row("member", record["owner"])
@@ -113,7 +113,7 @@ def machines(view: PageContext) -> Page:
     return lists.searched(view, "machines", "machine service region cost state", rows, filters)
 
 
-@ui.detail("machine")
+@ui.detail("machine", under="machines")
 def machine(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
         size=record["size"],
@@ -139,7 +139,7 @@ def deployments(view: PageContext) -> Page:
     )
 
 
-@ui.detail("deployment")
+@ui.detail("deployment", under="deployments")
 def deployment(view: PageContext, record: sqlite3.Row) -> Page:
     shown = ("version", "deployed", "author", "strategy", "result", "note")
     about = tuple((Word(name), record[name]) for name in shown)

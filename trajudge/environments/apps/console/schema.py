@@ -8,42 +8,11 @@ from typing import Any
 import numpy as np
 
 from trajudge.environments.apps import draws
-from trajudge.environments.model.schema import table
+from trajudge.environments.apps.reading import rows_of
 from trajudge.environments.model.state import Rows, Value, token
 
-TABLES = (
-    table("member", id="token", name="text", team="text", role="text", about="text"),
-    table(
-        "service", id="token", name="text", region="text", owner="ref", version="text",
-        quota="int", billing="text", ticket="text", silenced="flag",
-    ),
-    table("load", id="token", service="ref", kind="text", day="text", amount="int"),
-    table(
-        "machine", id="token", name="text", service="ref", size="text", cost="money",
-        state="text",
-    ),
-    table(
-        "deployment", id="token", number="text", service="ref", version="text", deployed="date",
-        author="text", strategy="text", result="text", note="text",
-    ),
-    table(
-        "alert", id="token", number="text", service="ref", severity="text", raised="date",
-        status="text", assignee="text", priority="text", body="text", note="text",
-    ),
-    table(
-        "accesskey", id="token", label="text", member="ref", scope="text", expires="date",
-        status="text", ground="text",
-    ),
-    table(
-        "invoice", id="token", number="text", service="ref", issued="date", amount="money",
-        status="text",
-    ),
-    table(
-        "window", id="token", number="text", service="ref", starts="date", hours="int",
-        reason="text",
-    ),
-    table("account", id="token", name="text", digest="flag"),
-)  # fmt: skip
+_ROWS = rows_of(__package__ or "")
+
 
 REGIONS = ("Frankfurt", "Oregon", "Singapore")
 ROLES = ("viewer", "developer", "operator", "auditor")
@@ -59,25 +28,6 @@ PAID = ("paid", "due", "overdue")
 PRIORITIES = ("P1", "P2", "P3")
 BILLINGS = ("monthly", "yearly")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_SIZES = {"c2-small": 4200, "c2-medium": 8600, "m4-large": 17300, "m4-giant": 33800}
-_THINGS = ("ledger", "avatar", "basket", "courier", "geocode", "invoice", "postbox", "ticker")
-_PARTS = ("api", "worker", "gateway", "indexer")
-_PEOPLE = (
-    "Yara Nasser", "Jonas Brandt", "Meera Pillai", "Luca Ferri", "Aoife Byrne", "Kenji Mori",
-    "Zofia Wrona", "Omar Diallo", "Tess Vermeer", "Ivan Petrov", "Grace Owusu", "Nils Aagaard",
-    "Camila Rocha", "Hugh Dalton", "Leila Karimi", "Marek Dvorak", "Sana Qureshi", "Elin Forsberg",
-)  # fmt: skip
-_ABOUT = (
-    "On call every third week.", "<b>Ask me about queues</b>", "Prefers mail to chat.",
-    "Works from Lisbon & Porto.",
-)  # fmt: skip
-_BODIES = (
-    "Latency above 900 ms for ten minutes.", "<script>retry()</script> seen in a request header.",
-    "Disk almost full.", "Error rate above 2 % since the last deployment.",
-    "<i>Certificate</i> about to expire.",
-)  # fmt: skip
-_NOTES = ("Dependency bump.", "Fixes the <b> tag in mails.", "Hot fix.", "Planned release.")
-_REASONS = ("Kernel update", "Database failover test", "Network rewiring")
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
@@ -105,16 +55,22 @@ def _version(rng: np.random.Generator) -> str:
 
 
 def _members(rng: np.random.Generator, count: int) -> list[draws.Row]:
-    names = rng.choice(_PEOPLE, count, replace=False).tolist()
+    names = rng.choice(_ROWS.people, count, replace=False).tolist()
     return [
-        (token("member", name), name, draws.one(rng, TEAMS), draws.one(rng, ROLES), _ABOUT[at % 4])
+        (
+            token("member", name),
+            name,
+            draws.one(rng, TEAMS),
+            draws.one(rng, ROLES),
+            _ROWS.about[at % 4],
+        )
         for at, name in enumerate(names)
     ]
 
 
 @draws.listed
 def _services(rng: np.random.Generator, count: int, members: list[Any]) -> Iterator[draws.Row]:
-    names = [f"{service}-{part}" for service in _THINGS for part in _PARTS]
+    names = [f"{service}-{part}" for service in _ROWS.things for part in _ROWS.parts]
     for at, name in enumerate(rng.choice(names, count, replace=False).tolist()):
         region, quota = REGIONS[at % len(REGIONS)], int(rng.integers(2, 9))
         billing, owner = str(draws.one(rng, BILLINGS)), members[at % len(members)][0]
@@ -134,8 +90,11 @@ def _loads(rng: np.random.Generator, service: Value) -> Iterator[draws.Row]:
 @draws.listed
 def _machines(rng: np.random.Generator, count: int, services: list[Any]) -> Iterator[draws.Row]:
     for name in draws.numbers(rng, "node", count):
-        size, state = str(draws.one(rng, list(_SIZES))), str(rng.choice(STATES, p=(0.4, 0.3, 0.3)))
-        cost = _SIZES[size] + 5 * int(rng.integers(0, 380))
+        size, state = (
+            str(draws.one(rng, list(_ROWS.sizes))),
+            str(rng.choice(STATES, p=(0.4, 0.3, 0.3))),
+        )
+        cost = _ROWS.sizes[size] + 5 * int(rng.integers(0, 380))
         yield (token("machine", name), name, draws.one(rng, services)[0], size, cost, state)
 
 
@@ -147,7 +106,11 @@ def _deployments(
         service, author = draws.one(rng, services)[0], draws.one(rng, names)
         deployed = draws.day(rng, -61, 0)
         result = str(rng.choice(RESULTS, p=(0.5, 0.3, 0.2)))
-        strategy, note, version = draws.one(rng, STRATEGIES), draws.one(rng, _NOTES), _version(rng)
+        strategy, note, version = (
+            draws.one(rng, STRATEGIES),
+            draws.one(rng, _ROWS.notes),
+            _version(rng),
+        )
         key = token("deployment", number)
         yield (key, number, service, version, deployed, author, strategy, result, note)
 
@@ -161,7 +124,7 @@ def _alerts(
         raised = draws.day(rng, -40, 0)
         status = str(rng.choice(ALERTED, p=(0.5, 0.25, 0.25)))
         assignee, priority = ("-", "-") if status == "firing" else (draws.one(rng, names), "P2")
-        about = (severity, raised, status, assignee, priority, draws.one(rng, _BODIES), "")
+        about = (severity, raised, status, assignee, priority, draws.one(rng, _ROWS.bodies), "")
         yield (token("alert", number), number, service, *about)
 
 
@@ -187,5 +150,5 @@ def _invoices(rng: np.random.Generator, count: int, services: list[Any]) -> Iter
 def _windows(rng: np.random.Generator, count: int, services: list[Any]) -> Iterator[draws.Row]:
     for number in draws.numbers(rng, "MW", count):
         service, starts = draws.one(rng, services)[0], draws.day(rng, 2, 30)
-        hours, reason = int(rng.integers(1, 9)), str(draws.one(rng, _REASONS))
+        hours, reason = int(rng.integers(1, 9)), str(draws.one(rng, _ROWS.reasons))
         yield (token("window", number), number, service, starts, hours, reason)

@@ -29,7 +29,7 @@ def people(view: PageContext) -> Page:
     return lists.searched(view, "people", "person title team site", rows, filters)
 
 
-@ui.detail("person")
+@ui.detail("person", under="people")
 def person(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "title site phone allowance")
     team = view.state.row("team", record["team"])
@@ -49,7 +49,7 @@ def teams(view: PageContext) -> Page:
     return lists.index_page("teams", "team", records, "team", "name")
 
 
-@ui.detail("team")
+@ui.detail("team", under="teams")
 def team(view: PageContext, record: sqlite3.Row) -> Page:
     lead = view.state.row("person", record["lead"])
     word = Word("resume" if record["paused"] else "pause")
@@ -73,7 +73,7 @@ def _bars(view: PageContext, key: str, kind: str, title: str) -> parts.Chart:
     return parts.Chart(title, "bars", labels, tuple(amounts[label] for label in labels))
 
 
-@ui.detail("team")
+@ui.detail("team", under="teams")
 def spending(view: PageContext, record: sqlite3.Row) -> Page:
     of = ui.section_of("team", ui.link_to(record, "team"))
     chart = _bars(view, record["id"], "spending", "Spent in 2025 by category, in dollars")
@@ -85,7 +85,7 @@ def policies(view: PageContext) -> Page:
     return lists.index_page("policies", "category", records, "policy", "category")
 
 
-@ui.detail("policy")
+@ui.detail("policy", under="policies")
 def policy(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(ceiling=money(record["ceiling"]), notice=f"{record['notice']} days")
     return Page(record["category"], (parts.Paragraph(record["body"]), about))
@@ -101,7 +101,7 @@ def rooms(view: PageContext) -> Page:
     return lists.list_page(view, "rooms", "room floor seats screen", rows)
 
 
-@ui.detail("room")
+@ui.detail("room", under="rooms")
 def room(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "floor seats", screen=_yes_or_no(record["screen"]))
     held = view.state.rows(_BOOKINGS, day="", hour="", room=record["id"])

@@ -13,6 +13,7 @@ from trajudge.environments.apps.submissions import (
 from trajudge.environments.model.spec import FormSubmission, Operation, Rejected, Success
 
 RESOLUTIONS = ("fixed", "duplicate", "not reproducible", "withdrawn")
+ON_THE_BOARD = ("open", "waiting")
 VERDICTS = {"approve": "approved", "decline": "declined"}
 
 
@@ -48,6 +49,14 @@ def _update_ticket(submission: FormSubmission) -> Success | Rejected:
         return Rejected("Choose an assignee and a priority.")
     state.change("ticket", ticket["id"], assignee=assignee["id"], priority=priority)
     return Success("ticket", {"id": ticket["id"]})
+
+
+def _move_ticket(submission: FormSubmission) -> Success | Rejected:
+    ticket, status = submission.row("ticket"), submission.form.get("status", "")
+    if ticket is None or ticket["status"] == "closed" or status not in ON_THE_BOARD:
+        return Rejected("This ticket cannot be moved there.")
+    submission.state.change("ticket", ticket["id"], status=status)
+    return Success("board")
 
 
 def _close_ticket(submission: FormSubmission) -> Success | Rejected:
@@ -113,6 +122,7 @@ def _book(submission: FormSubmission) -> Success | Rejected:
 OPERATIONS = {
     "file-ticket": Operation(_file_ticket),
     "update-ticket": Operation(_update_ticket),
+    "move-ticket": Operation(_move_ticket),
     "close-ticket": confirmed(
         _close_ticket, "ticket", "number", "{} cannot be opened again once it is closed. Close it?"
     ),

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
 from trajudge.environments.apps.helpdesk import directory_pages
-from trajudge.environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
+from trajudge.environments.apps.helpdesk.operations import ON_THE_BOARD, RESOLUTIONS, VERDICTS
 from trajudge.environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import Block, Field, Link, Option, Page, Paragraph, Word
+from trajudge.environments.model.page import (
+    Block,
+    Board,
+    BoardColumn,
+    Card,
+    Field,
+    Form,
+    Link,
+    Option,
+    Page,
+    Paragraph,
+    Word,
+)
 from trajudge.environments.model.spec import PageContext
 
 _TICKETS = """SELECT t.*, a.name AS assigned, q.name AS asked FROM ticket t
@@ -54,7 +67,7 @@ def tickets(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "priority", "status")
     records = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **criteria)
     rows = lists.opens_rows(records, "ticket", "number", "subject priority status assigned due")
-    new = Link(Word("new_ticket"), "new-ticket")
+    first = (Link(Word("new_ticket"), "new-ticket"), Link(Word("board"), "board"))
     page = lists.searched(
         view,
         "tickets",
@@ -65,10 +78,36 @@ def tickets(view: PageContext) -> Page:
             lists.chosen(view, "status", ("open", "waiting", "closed")),
         ),
     )
-    return page._replace(blocks=(new, *page.blocks))
+    return page._replace(blocks=(*first, *page.blocks))
 
 
-@ui.detail("ticket", sql=_TICKETS + " WHERE t.id = :id")
+def board(view: PageContext) -> Page:
+    """Return the tickets that are not closed, by their status."""
+    columns = []
+    for status in ON_THE_BOARD:
+        sql = _TICKETS + " WHERE t.status = :status ORDER BY t.due, t.id"
+        records = view.state.rows(sql, status=status)
+        cards = (
+            _card(row, [other for other in ON_THE_BOARD if other != status]) for row in records
+        )
+        columns.append(BoardColumn(status, tuple(cards)))
+    trail = (Link(Word("home"), "home"), Link(Word("tickets"), "tickets"))
+    return Page(Word("board"), (Board(tuple(columns)),), trail)
+
+
+def _card(ticket: sqlite3.Row, others: Sequence[str]) -> Card:
+    moves = {
+        status: Form(
+            f"{ticket['number']}: {status}",
+            operation="move-ticket",
+            hidden={"ticket": ticket["id"], "status": status},
+        )
+        for status in others
+    }
+    return Card(ui.link_to(ticket, "ticket", "number"), ticket["subject"], moves)
+
+
+@ui.detail("ticket", sql=_TICKETS + " WHERE t.id = :id", under="tickets")
 def ticket(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
         record,
@@ -136,7 +175,7 @@ def purchases(view: PageContext) -> Page:
     )
 
 
-@ui.detail("purchase", sql=_PURCHASES + " WHERE u.id = :id")
+@ui.detail("purchase", sql=_PURCHASES + " WHERE u.id = :id", under="purchases")
 def purchase(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
         record,
@@ -170,7 +209,7 @@ def leaves(view: PageContext) -> Page:
     return lists.searched(view, "leaves", "leave person kind start days status", rows, (status,))
 
 
-@ui.detail("leave")
+@ui.detail("leave", under="leaves")
 def leave(view: PageContext, record: sqlite3.Row) -> Page:
     person = view.state.row("person", record["person"])
     about = ui.facts_of(
@@ -195,6 +234,7 @@ PAGES = {
     "tickets": tickets,
     "ticket": ticket,
     "new-ticket": new_ticket,
+    "board": board,
     "purchases": purchases,
     "purchase": purchase,
     "leaves": leaves,

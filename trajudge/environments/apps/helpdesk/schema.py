@@ -5,33 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from trajudge.environments.apps import draws
-from trajudge.environments.model.schema import table
+from trajudge.environments.apps.reading import rows_of
 from trajudge.environments.model.state import Rows, Value, token
 
-TABLES = (
-    table("team", id="token", name="text", lead="ref", budget="money", paused="flag"),
-    table("load", id="token", team="ref", kind="text", label="text", amount="int"),
-    table(
-        "person", id="token", name="text", title="text", team="ref", manager="text", site="text",
-        phone="text", allowance="int",
-    ),
-    table(
-        "ticket", id="token", number="text", subject="text", body="text", priority="text",
-        status="text", requester="ref", assignee="ref", due="date", resolution="text", note="text",
-    ),
-    table(
-        "purchase", id="token", number="text", what="text", category="text", amount="money",
-        requester="ref", filed="date", status="text", reason="text", note="text",
-    ),
-    table("policy", id="token", category="text", ceiling="money", notice="int", body="text"),
-    table(
-        "leave", id="token", number="text", person="ref", kind="text", start="date", days="int",
-        status="text", note="text",
-    ),
-    table("room", id="token", name="text", floor="text", seats="int", screen="flag"),
-    table("booking", id="token", room="ref", day="date", hour="text", purpose="text", person="ref"),
-    table("account", id="token", person="ref", digest="flag"),
-)  # fmt: skip
+_ROWS = rows_of(__package__ or "")
+
 
 Records = list[tuple[Value, ...]]
 PRIORITIES = ("low", "normal", "high", "urgent")
@@ -39,36 +17,7 @@ CATEGORIES = ("Hardware", "Software", "Travel", "Training", "Furniture")
 MONTHS = ("2025-07", "2025-08", "2025-09", "2025-10", "2025-11", "2025-12")
 DAYS = ("2026-03-03", "2026-03-04", "2026-03-05", "2026-03-06")
 HOURS = ("09:00", "11:00", "14:00", "16:00")
-_TEAMS = ("Field Service", "Payroll", "Lab Support", "Logistics", "Facilities", "Data Platform",
-          "Legal Affairs", "Sales North", "Quality", "Press Office")  # fmt: skip
-_FIRST = ("Amara", "Bjorn", "Celine", "Dario", "Esther", "Farid", "Greta", "Hiro", "Iris",
-          "Joaquin", "Katya", "Liam", "Mei", "Nadia")  # fmt: skip
-_LAST = ("Okafor", "Svensson", "Dubois", "O'Dea", "Kaplan", "Petrov", "Yamada", "Silva", "Ncube",
-         "Whitlock", "Brandt", "Costa")  # fmt: skip
-_TITLES = ("Analyst", "Technician", "Coordinator", "Specialist", "Clerk")
-_SITES = ("Larkfield", "Dover", "Aarhus", "Lyon")
-_THINGS = {
-    "Hardware": ("Label printer", "Docking station", "Barcode scanner", "Second monitor"),
-    "Software": ("Drawing licence", "Survey tool", "Backup plan", "Map service"),
-    "Travel": ("Train to Lyon", "Visit to a supplier", "Trade fair", "Site inspection"),
-    "Training": ("First-aid course", "Welding course", "Language class", "Audit seminar"),
-    "Furniture": ("Standing desk", "Filing cabinet", "Meeting table", "Work bench"),
-}
-_SUBJECTS = ("Badge does not open the gate", "Laptop will not start", "Missing payslip",
-             "Shared drive is full", "Heating is off in the hall", "New starter needs access",
-             "Scanner reads twice", "Wrong address on letters")  # fmt: skip
-_BODIES = (
-    "It worked yesterday & nobody has changed anything.",
-    "<script>alert('help')</script> is what the screen shows, I typed it off.",
-    "See the <b>red</b> lamp in the picture, it never goes out.",
-    "Two colleagues have the same trouble since Monday.",
-    "Not urgent for me, but my manager asks every day.",
-)
-_REASONS = ("The old one is beyond repair.", "Agreed with the customer.", "Needed before the audit",
-            "<i>Please, please!</i>")  # fmt: skip
-_ROOMS = ("Birch", "Cedar", "Elm", "Hawthorn", "Juniper", "Linden", "Maple", "Rowan", "Spruce")
 _SEATS = (4, 5, 6, 8, 10, 12, 14, 18, 22, 30)
-_PURPOSES = ("Weekly round", "Interview", "Budget talk", "Training", "Supplier <visit>")
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
@@ -103,12 +52,12 @@ def _apart(rng: np.random.Generator, keys: list[Value], values: list[int]) -> li
 
 def _staff(rng: np.random.Generator, members: int) -> tuple[Records, Records]:
     """Return a director, five team leads, two seniors a team, and members under the seniors."""
-    everybody = [f"{first} {last}" for first in _FIRST for last in _LAST]
+    everybody = [f"{first} {last}" for first in _ROWS.first for last in _ROWS.last]
     names = [str(n) for n in rng.choice(everybody, 16 + members, replace=False)]
     phones = (rng.choice(900, len(names), replace=False) + 100).tolist()
     keys = [token("person", name) for name in names]
     teams: Records = []
-    units = [str(name) for name in rng.choice(_TEAMS, 5, replace=False)]
+    units = [str(name) for name in rng.choice(_ROWS.teams, 5, replace=False)]
     ids: list[Value] = [token("team", name) for name in units]
     budgets = _apart(rng, ids, [50_000 * n for n in range(90, 240)])
     teams += [
@@ -125,8 +74,11 @@ def _staff(rng: np.random.Generator, members: int) -> tuple[Records, Records]:
         elif place < 16:
             title, manager = "Senior", keys[1 + team]
         else:
-            title, manager = str(rng.choice(_TITLES)), keys[6 + team + 5 * int(rng.integers(2))]
-        site, phone = str(rng.choice(_SITES)), f"ext. {phones[place]}"
+            title, manager = (
+                str(rng.choice(_ROWS.titles)),
+                keys[6 + team + 5 * int(rng.integers(2))],
+            )
+        site, phone = str(rng.choice(_ROWS.sites)), f"ext. {phones[place]}"
         allowance = int(rng.integers(1, 31))
         key = keys[place]
         people.append((key, name, title, teams[team][0], manager, site, phone, allowance))
@@ -151,7 +103,7 @@ def _tickets(rng: np.random.Generator, count: int, keys: list[Value]) -> Records
         requester, assignee = rng.choice(len(keys) - 6, 2, replace=False) + 6
         status = str(rng.choice(("open", "waiting", "closed"), p=(0.5, 0.25, 0.25)))
         resolution = "fixed" if status == "closed" else ""
-        subject, body = str(rng.choice(_SUBJECTS)), _BODIES[place % len(_BODIES)]
+        subject, body = str(rng.choice(_ROWS.subjects)), _ROWS.bodies[place % len(_ROWS.bodies)]
         who = keys[requester], keys[assignee]
         due, priority = draws.day(rng, -45, 60), PRIORITIES[int(rng.integers(4))]
         key = token("ticket", number)
@@ -176,7 +128,10 @@ def _purchases(
         _, category, ceiling, *_ = policies[place % len(policies)]
         amount = int(int(ceiling) * float(rng.uniform(0.3, 1.6))) // 5 * 5
         status = str(rng.choice(("pending", "approved", "declined"), p=(0.35, 0.45, 0.2)))
-        article, reason = str(rng.choice(_THINGS[str(category)])), _REASONS[place % len(_REASONS)]
+        article, reason = (
+            str(rng.choice(_ROWS.things[str(category)])),
+            _ROWS.reasons[place % len(_ROWS.reasons)],
+        )
         who, filed = keys[int(rng.integers(1, len(keys)))], draws.day(rng, -60, -2)
         key = token("purchase", number)
         rows.append((key, number, article, category, amount, who, filed, status, reason, ""))
@@ -194,7 +149,7 @@ def _leaves(rng: np.random.Generator, count: int, keys: list[Value]) -> Records:
 
 
 def _rooms(rng: np.random.Generator, count: int) -> Records:
-    names = [str(name) for name in rng.choice(_ROOMS, count, replace=False)]
+    names = [str(name) for name in rng.choice(_ROWS.rooms, count, replace=False)]
     keys: list[Value] = [token("room", name) for name in names]
     seats = _apart(rng, keys, list(_SEATS))
     floors = rng.choice(("ground floor", "first floor", "second floor"), count).tolist()
@@ -207,7 +162,7 @@ def _bookings(rng: np.random.Generator, rooms: Records, keys: list[Value]) -> Re
     rows: Records = []
     for room in rooms:
         for day, hour in ((day, hour) for day in DAYS for hour in HOURS):
-            purpose, person = str(rng.choice(_PURPOSES)), keys[int(rng.integers(len(keys)))]
+            purpose, person = str(rng.choice(_ROWS.purposes)), keys[int(rng.integers(len(keys)))]
             if rng.random() < 0.45:
                 key = token("booking", room[0], day, hour)
                 rows.append((key, room[0], day, hour, purpose, person))

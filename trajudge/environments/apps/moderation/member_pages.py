@@ -27,7 +27,7 @@ def members(view: PageContext) -> Page:
     return lists.searched(view, "members", "member joined status until", rows, (status,))
 
 
-@ui.detail("member")
+@ui.detail("member", under="members")
 def member(view: PageContext, record: sqlite3.Row) -> Page:
     here = {"id": record["id"]}
     written = view.state.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
@@ -87,11 +87,17 @@ def suspend(view: PageContext) -> Page:
 
 
 def rules(view: PageContext) -> Page:
-    records = view.state.rows("SELECT * FROM rule ORDER BY title")
-    return lists.index_page("rules", "rule", records, "rule", "title")
+    nodes = []
+    for row in view.state.rows("SELECT * FROM rule ORDER BY title"):
+        numbers = view.state.rows(
+            "SELECT number FROM clause WHERE rule = :id ORDER BY number", id=row["id"]
+        )
+        below = tuple(parts.TreeNode(part["number"]) for part in numbers)
+        nodes.append(parts.TreeNode(ui.link_to(row, "rule", "title"), below))
+    return Page(Word("rules"), (parts.Tree(Word("rule"), tuple(nodes)),))
 
 
-@ui.detail("rule")
+@ui.detail("rule", under="rules")
 def rule(view: PageContext, record: sqlite3.Row) -> Page:
     clauses = view.state.rows(
         "SELECT * FROM clause WHERE rule = :id ORDER BY number", id=record["id"]
@@ -116,7 +122,7 @@ def appeals(view: PageContext) -> Page:
     return lists.searched(view, "appeals", "appeal filed status", rows, (status,))
 
 
-@ui.detail("appeal")
+@ui.detail("appeal", under="appeals")
 def appeal(view: PageContext, record: sqlite3.Row) -> Page:
     against = view.state.row("decision", record["decision"])
     about = ui.facts_of(record, "filed status", reply=record["reply"] or "-")

@@ -51,7 +51,7 @@ def posts(view: PageContext) -> Page:
     )
 
 
-@ui.detail("post")
+@ui.detail("post", under="posts")
 def post(view: PageContext, record: sqlite3.Row) -> Page:
     author = view.state.row("member", record["author"])
     about = ui.facts(
@@ -105,7 +105,7 @@ def reports(view: PageContext) -> Page:
     return lists.searched(view, "reports", _REPORT_COLUMNS, rows, filters)
 
 
-@ui.detail("report", sql=_REPORTS + " WHERE r.id = :id")
+@ui.detail("report", sql=_REPORTS + " WHERE r.id = :id", under="reports")
 def report(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "category forum filed status note")
     of = ui.section_of("reported", parts.Link(record["about"], "post", {"id": record["post"]}))
@@ -122,7 +122,7 @@ def log(view: PageContext) -> Page:
         for row in records
     ]
     form = lists.filter_form("log", lists.chosen(view, "action", (*ACTIONS.values(), SETTLED)))
-    return lists.list_page(view, "log", "noted moderator action concerns", rows, form)
+    return lists.list_page(view, "log", "noted moderator action concerns", rows, form, feed=True)
 
 
 def forums(view: PageContext) -> Page:
@@ -131,7 +131,7 @@ def forums(view: PageContext) -> Page:
     return lists.table_page("forums", "forum steward", rows)
 
 
-@ui.detail("forum")
+@ui.detail("forum", under="forums")
 def forum(view: PageContext, record: sqlite3.Row) -> Page:
     charts = tuple(
         _chart(view, record, kind, title)

@@ -9,38 +9,12 @@ from typing import Any
 import numpy as np
 
 from trajudge.environments.apps import draws
-from trajudge.environments.model.schema import table
+from trajudge.environments.apps.reading import rows_of
 from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
 
-TABLES = (
-    table("forum", id="token", name="text", steward="text", locked="flag"),
-    table("tally", id="token", forum="ref", kind="text", label="text", amount="int"),
-    table("rule", id="token", title="text"),
-    table("clause", id="token", rule="ref", number="text", body="text", days="int"),
-    table(
-        "member", id="token", handle="text", joined="date", status="text", until="text",
-        about="text",
-    ),
-    table(
-        "post", id="token", number="text", author="ref", forum="ref", title="text", body="text",
-        fee="money", status="text",
-    ),
-    table(
-        "report", id="token", number="text", post="ref", category="text", filed="date",
-        note="text", status="text",
-    ),
-    table(
-        "decision", id="token", number="text", kind="text", post="text", member="ref",
-        clause="text", days="int", moderator="text", taken="date", note="text",
-    ),
-    table(
-        "appeal", id="token", number="text", decision="ref", filed="date", plea="text",
-        status="text", reply="text",
-    ),
-    table("entry", id="token", noted="date", moderator="text", action="text", about="text"),
-    table("account", id="token", name="text", alerts="flag"),
-)  # fmt: skip
+_ROWS = rows_of(__package__ or "")
+
 
 CATEGORIES = ("Spam", "Harassment", "Scam", "Off-topic", "Privacy", "Graphic content")
 ACTIONS = {
@@ -51,55 +25,12 @@ ACTIONS = {
 }
 SETTLED = "appeal settled"
 WEEKS = tuple(f"Week {number}" for number in range(45, 53))
-_FORUMS = (
-    "Boats and Tides", "Allotments", "Flea Market", "Night Buses", "Old Photographs",
-    "Rented Rooms", "Town Council", "School Run", "Bread and Cheese", "Lost and Found",
-)  # fmt: skip
-_RULES = ("Fair dealing", "Courtesy", "Privacy of others", "Honest sources", "No flooding",
-          "Safety of minors", "Respect for the topic")  # fmt: skip
-_BODIES = (
-    "Do not ask for money outside of the site.",
-    "Do not quote private letters without consent.",
-    "Do not post the same text in several forums.",
-    "Do not insult or belittle another member.",
-    "Do not claim to speak for somebody else.",
-    "Do not hide advertising in an answer.",
-    "Do not share where a person lives.",
-)
-_DAYS = (4, 6, 9, 11, 15, 18, 22, 25, 33, 40, 55, 75, 90, 120, 180)
-_FIRST = ("amber", "brisk", "cobalt", "dune", "fable", "gull", "hazel", "loam", "pebble", "tidal")
-_SECOND = ("baker", "finch", "harper", "miller", "otter", "piper", "rower", "smith", "weaver")
-_ABOUT = (
-    "Here since the ferry still ran on Sundays.",
-    "<b>Sells only what fits on a bicycle.</b>",
-    "Mostly reading & learning.",
-    '<a href="javascript:void(0)">my page</a>',
-)
-_OPENERS = ("Selling", "Question about", "Looking for", "Beware of", "In praise of", "Update on")
-_SUBJECTS = ("a used kayak", "the ferry timetable", "a lost grey cat", "the new bike lane",
-             "broken street lamps", "a shared greenhouse", "the harbour market")  # fmt: skip
-_POSTED = (
-    "Write to me for the price, first come first served.",
-    "<script>document.title = 'moderated'</script> Does this still work?",
-    "I have said it before and I say it again: <b>somebody</b> should look into this.",
-    "Everything is in the pictures, ask if anything is unclear.",
-    "My neighbour at number 12 does this every single night!!",
-)
-_NOTES = (
-    "Please look at this.", "The third time this week.", "<i>Not what I signed up for.</i>",
-    "My children read here.", "Might be a mistake, you decide.",
-)  # fmt: skip
-_PLEAS = (
-    "I did not know the clause & I am sorry.", "The post was a joke among friends.",
-    "Somebody else used my computer.", "<u>Please read it again</u>, it breaks nothing.",
-)  # fmt: skip
-_STAFF = ("Ines Moreau", "Tariq Aziz", "Bo Larsen", "Wanda Kowalska", "Chidi Eze", "Lena Fuchs",
-          "Paolo Greco", "Ruth Abbott")  # fmt: skip
+_DAYS = tuple(range(3, 181))
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
     """Return a community with some 20 to 42 members, 34 to 67 posts and 30 to 74 reports."""
-    staff = [str(name) for name in rng.choice(_STAFF, 4, replace=False)]
+    staff = [str(name) for name in rng.choice(_ROWS.staff, 4, replace=False)]
     forums = _forums(rng, staff)
     rules, clauses = _rules(rng)
     members = _members(rng, 20 + 2 * index)
@@ -134,7 +65,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
 
 
 def _forums(rng: np.random.Generator, staff: list[str]) -> list[draws.Row]:
-    names = [str(name) for name in rng.choice(_FORUMS, 5, replace=False)]
+    names = [str(name) for name in rng.choice(_ROWS.forums, 5, replace=False)]
     return [(token("forum", name), name, str(rng.choice(staff)), 0) for name in names]
 
 
@@ -153,9 +84,9 @@ def _rules(rng: np.random.Generator) -> tuple[list[draws.Row], list[draws.Row]]:
     rules: list[draws.Row] = []
     clauses: list[draws.Row] = []
     days = rng.permutation(_DAYS).tolist()
-    for place, name in enumerate(rng.choice(_RULES, 4, replace=False), 1):
+    for place, name in enumerate(rng.choice(_ROWS.rules, 4, replace=False), 1):
         rules.append((token("rule", name), f"{place}. {name}"))
-        for part, body in enumerate(rng.choice(_BODIES, 3, replace=False), 1):
+        for part, body in enumerate(rng.choice(_ROWS.bodies, 3, replace=False), 1):
             key, penalty = token("clause", name, part), 0 if part == 1 else days.pop()
             clauses.append((key, rules[-1][0], f"{place}.{part}", str(body), penalty))
     return rules, clauses
@@ -163,9 +94,9 @@ def _rules(rng: np.random.Generator) -> tuple[list[draws.Row], list[draws.Row]]:
 
 @draws.listed
 def _members(rng: np.random.Generator, count: int) -> Iterator[draws.Row]:
-    handles = [f"{first}_{second}" for first in _FIRST for second in _SECOND]
+    handles = [f"{first}_{second}" for first in _ROWS.first for second in _ROWS.second]
     for place, handle in enumerate(rng.choice(handles, count, replace=False)):
-        key, about = token("member", handle), _ABOUT[(place + count) % len(_ABOUT)]
+        key, about = token("member", handle), _ROWS.about[(place + count) % len(_ROWS.about)]
         yield (key, str(handle), draws.day_before(rng, 90, 2000), "active", "", about)
 
 
@@ -177,8 +108,8 @@ def _posts(
         # The first members write two posts each: the reports will single some of them out.
         author = members[place % 12 if place < 18 else int(rng.integers(len(members)))][0]
         forum, fee = forums[int(rng.integers(len(forums)))][0], int(rng.integers(0, 40)) * 75
-        title = f"{rng.choice(_OPENERS)} {rng.choice(_SUBJECTS)}"
-        body = _POSTED[place % len(_POSTED)]
+        title = f"{rng.choice(_ROWS.openers)} {rng.choice(_ROWS.subjects)}"
+        body = _ROWS.posted[place % len(_ROWS.posted)]
         yield (token("post", number), number, author, forum, title, body, fee, "visible")
 
 
@@ -234,7 +165,7 @@ def _reports(rng: np.random.Generator, count: int, posts: list[Any]) -> Iterator
         at = author + 12 * int(rng.integers(2)) if rng.random() < 0.45 else -1
         post = posts[at if at >= 0 else int(rng.integers(len(posts)))]
         open_ = post[7] == "visible" and rng.random() < 0.75
-        note, status = str(rng.choice(_NOTES)), "open" if open_ else "closed"
+        note, status = str(rng.choice(_ROWS.notes)), "open" if open_ else "closed"
         key = token("report", number)
         yield (key, number, post[0], category, draws.day_before(rng, 2, 58), note, status)
 
@@ -243,7 +174,7 @@ def _reports(rng: np.random.Generator, count: int, posts: list[Any]) -> Iterator
 def _appeals(rng: np.random.Generator, decisions: list[Any]) -> Iterator[draws.Row]:
     for place, number in enumerate(draws.numbers(rng, "A", len(decisions))):
         status = "pending" if place % 3 < 2 else "upheld"
-        filed, plea = draws.day_before(rng, 1, 5), str(rng.choice(_PLEAS))
+        filed, plea = draws.day_before(rng, 1, 5), str(rng.choice(_ROWS.pleas))
         reply = "" if status == "pending" else "The decision stands."
         key = token("appeal", number)
         yield (key, number, decisions[place][0], filed, plea, status, reply)

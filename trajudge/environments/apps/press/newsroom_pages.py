@@ -44,7 +44,7 @@ def images(view: PageContext) -> Page:
     return lists.searched(view, "images", "image credit licence fee", rows, (licence,))
 
 
-@ui.detail("image")
+@ui.detail("image", under="images")
 def image(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "credit licence", fee=money(record["fee"]))
     return Page(record["caption"], (about,))
@@ -60,7 +60,7 @@ def newsletters(view: PageContext) -> Page:
     return page._replace(blocks=(parts.Link(Word("compose_one"), "compose"), *page.blocks))
 
 
-@ui.detail("newsletter")
+@ui.detail("newsletter", under="newsletters")
 def newsletter(view: PageContext, record: sqlite3.Row) -> Page:
     shown = ("subject", "audience", "sends", "status", "recipients", "sender")
     about = tuple((Word(name), str(record[name])) for name in shown)
@@ -94,7 +94,7 @@ def comments(view: PageContext) -> Page:
     return lists.searched(view, "comments", "comment reader article posted status", rows, filters)
 
 
-@ui.detail("comment")
+@ui.detail("comment", under="comments")
 def comment(view: PageContext, record: sqlite3.Row) -> Page:
     about = tuple((Word(name), record[name]) for name in ("reader", "posted", "status"))
     hidden = {"comment": record["id"]}
@@ -118,7 +118,7 @@ def authors(view: PageContext) -> Page:
     return lists.searched(view, "authors", "author desk", rows)
 
 
-@ui.detail("author")
+@ui.detail("author", under="authors")
 def author(view: PageContext, record: sqlite3.Row) -> Page:
     written = view.state.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
                               id=record["id"])  # fmt: skip

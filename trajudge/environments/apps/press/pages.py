@@ -43,7 +43,7 @@ def articles(view: PageContext) -> Page:
     return lists.searched(view, "articles", "article author section due state", rows, filters)
 
 
-@ui.detail("article")
+@ui.detail("article", under="articles")
 def article(view: PageContext, record: sqlite3.Row) -> Page:
     here = {"id": record["id"]}
     section = view.state.row("section", record["section"])
@@ -97,7 +97,7 @@ def review(_: PageContext) -> tuple[parts.Field, ...]:
     return (
         ui.pick("verdict", VERDICTS),
         ui.control("grade", "number", required=True),
-        ui.control("remark", "long"),
+        ui.control("remark", "long", drawn="rich"),
     )
 
 
@@ -106,7 +106,7 @@ def publish(view: PageContext) -> tuple[parts.Field, ...]:
     records = view.state.rows("SELECT * FROM image ORDER BY caption")
     options = tuple(parts.Option(row["id"], row["caption"]) for row in records)
     return (
-        ui.control("image", "choice", "", options),
+        ui.control("image", "choice", "", options, drawn="combobox"),
         ui.pick("placement", PLACEMENTS),
         ui.control("teaser", required=True),
     )
@@ -120,7 +120,7 @@ def sections(view: PageContext) -> Page:
     return lists.table_page("sections", "section editor", rows)
 
 
-@ui.detail("section")
+@ui.detail("section", under="sections")
 def section(view: PageContext, record: sqlite3.Row) -> Page:
     drawn = view.state.rows(
         "SELECT label, amount FROM reach WHERE section = :id AND kind = 'day'", id=record["id"]

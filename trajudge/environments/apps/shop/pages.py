@@ -57,14 +57,14 @@ def products(view: PageContext) -> Page:
     return lists.list_page(view, "products", _COLUMNS, rows, _search(words, category))
 
 
-@ui.detail("product")
+@ui.detail("product", under="products")
 def product(view: PageContext, record: sqlite3.Row) -> Page:
     key = record["id"]
     reviews = view.state.rows("SELECT * FROM review WHERE product = :key ORDER BY id", key=key)
     history = view.state.rows("SELECT month, amount FROM price WHERE product = :key", key=key)
     amounts = dict(tuple(row) for row in history)
-    quantity = ui.control("quantity", "number", "1", required=True)
-    stars = ui.pick("stars", "12345")
+    quantity = ui.control("quantity", "number", "1", required=True, hint="From 1 to 9.")
+    stars = ui.pick("stars", "12345", drawn="rating")
     hidden = {"product": key}
     about = ui.facts(
         category=record["category"],
@@ -88,7 +88,13 @@ def product(view: PageContext, record: sqlite3.Row) -> Page:
             ui.action_form("add_to_cart", "add-to-cart", quantity, **hidden),
             ui.action_form("wish", "wish", **hidden),
             parts.Chart("Price in the last months", "bars", MONTHS, values),
-            ui.section_of("reviews", parts.ItemList(columns, opinions), review),
+            parts.Tabs(
+                Word("reviews"),
+                (
+                    ui.section_of("opinions", parts.ItemList(columns, opinions, complete=True)),
+                    ui.section_of("write_review", review),
+                ),
+            ),
         ),
     )
 
@@ -126,7 +132,7 @@ def orders(view: PageContext) -> Page:
     return lists.list_page(view, "orders", "order date delivery status total", rows)
 
 
-@ui.detail("purchase")
+@ui.detail("purchase", under="orders")
 def order(view: PageContext, record: sqlite3.Row) -> Page:
     lines = view.state.rows(
         "SELECT l.*, p.name, p.category FROM line l JOIN product p ON p.id = l.product "
@@ -178,9 +184,9 @@ def account(view: PageContext) -> Page:
     cities = tuple(parts.Option(city, city) for city in CITIES)
     address = (
         ui.control("street", "text", mine["street"], required=True),
-        ui.control("city", "choice", mine["city"], cities),
+        ui.control("city", "choice", mine["city"], cities, drawn="listbox"),
     )
-    news = ui.control("newsletter", "tick", "on" if mine["newsletter"] else "")
+    news = ui.control("newsletter", "tick", "on" if mine["newsletter"] else "", drawn="switch")
     return Page(
         Word("account"),
         (

@@ -8,48 +8,17 @@ from datetime import date, timedelta
 import numpy as np
 
 from trajudge.environments.apps import draws
-from trajudge.environments.model.schema import table
+from trajudge.environments.apps.reading import rows_of
 from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
 
-TABLES = (
-    table(
-        "product", id="token", name="text", category="text", price="money", stock="int",
-        stars="int", blurb="text",
-    ),
-    table("price", id="token", product="ref", month="text", amount="money"),
-    table("cart", id="token", product="ref", quantity="int"),
-    table(
-        "purchase", id="token", number="text", placed="date", delivery="text", address="text",
-        total="money", status="text",
-    ),
-    table("line", id="token", purchase="ref", product="ref", quantity="int", price="money"),
-    table("wish", id="token", product="ref"),
-    table("review", id="token", product="ref", author="text", stars="int", body="text"),
-    table("account", id="token", name="text", street="text", city="text", newsletter="flag"),
-)  # fmt: skip
+_ROWS = rows_of(__package__ or "")
+
 
 MONTHS = ("March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December", "January", "February")  # fmt: skip
 DELIVERIES = {"standard": 350, "express": 890, "pickup": 0}
-_MATERIALS = ("Linen", "Oak", "Stoneware", "Copper", "Wool", "Cork", "Glass", "Bamboo", "Slate")
-_THINGS = {
-    "Kitchen": ("Mug", "Carafe", "Chopping Board", "Salt Mill", "Mixing Bowl", "Trivet"),
-    "Living": ("Cushion", "Throw", "Candle Holder", "Side Table", "Vase", "Picture Frame"),
-    "Office": ("Desk Tray", "Pen Pot", "Notebook Stand", "Clock", "Card Box", "Lamp"),
-    "Garden": ("Planter", "Watering Can", "Lantern", "Bird Feeder", "Kneeler", "Tool Roll"),
-}
-_BLURBS = (
-    "Made in small batches and checked by hand.",
-    "A quiet piece that goes with everything.",
-    "Back in stock after a long wait.",
-    "Wipe clean with a damp cloth; keep out of the dishwasher.",
-    "The maker has worked in this way for thirty years.",
-)
-_STREETS = ("Mill Road", "Chapel Lane", "Station Street", "Orchard Way", "Harbour View")
 CITIES = ("Leeds", "Bristol", "Norwich", "Exeter", "York", "Durham")
-_PEOPLE = ("Robin Hale", "Sam Ortiz", "Noor Haddad", "Kim Lindqvist", "Ade Bello", "Mira Novak")
-_PRAISE = ("Exactly as described.", "Smaller than I thought.", "<b>Sturdy</b> & <i>small</i>.")
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
@@ -58,7 +27,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     purchases, lines = _purchases(rng, products, 8 + index)
     wished = rng.choice(len(products), 3, replace=False)
     reviewed = rng.choice(len(products), 8)
-    owner = str(rng.choice(_PEOPLE))
+    owner = str(rng.choice(_ROWS.people))
     return {
         "product": products,
         "price": [row for product in products for row in _prices(rng, product)],
@@ -71,22 +40,22 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
 
 
 def _street(rng: np.random.Generator) -> str:
-    return f"{rng.integers(1, 90)} {rng.choice(_STREETS)}"
+    return f"{rng.integers(1, 90)} {rng.choice(_ROWS.streets)}"
 
 
 @draws.listed
 def _products(rng: np.random.Generator, count: int) -> Iterator[draws.Row]:
     everything = [
         (f"{material} {article}", category)
-        for category, articles in _THINGS.items()
+        for category, articles in _ROWS.things.items()
         for article in articles
-        for material in _MATERIALS
+        for material in _ROWS.materials
     ]
     for number in rng.choice(len(everything), count, replace=False):
         name, category = everything[number]
         price = int(rng.integers(6, 90)) * 100 + int(rng.choice((0, 25, 50, 90, 95)))
         stock = int(rng.choice((0, 3, 8, 20, 40), p=(0.08, 0.12, 0.2, 0.3, 0.3)))
-        blurb = " ".join(rng.choice(_BLURBS, 2, replace=False))
+        blurb = " ".join(rng.choice(_ROWS.blurbs, 2, replace=False))
         key = token("product", name, int(rng.integers(1 << 30)))
         yield (key, name, category, price, stock, int(rng.integers(20, 51)), blurb)
 
@@ -124,5 +93,5 @@ def _purchases(
 
 def _review(rng: np.random.Generator, product: Value, number: int) -> draws.Row:
     key = token("review", product, number)
-    stars, author = int(rng.integers(1, 6)), str(rng.choice(_PEOPLE))
-    return (key, product, author, stars, _PRAISE[number % len(_PRAISE)])
+    stars, author = int(rng.integers(1, 6)), str(rng.choice(_ROWS.people))
+    return (key, product, author, stars, _ROWS.praise[number % len(_ROWS.praise)])

@@ -88,7 +88,7 @@ def loan(view: PageContext) -> Page:
     return _tool_page(view, "loan", fields, title="lenders", columns=columns, rows=rows)
 
 
-@ui.detail("lender")
+@ui.detail("lender", under="loan")
 def lender(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
         lends_at=_percent(record["rate"]),
@@ -105,7 +105,7 @@ def lender(view: PageContext, record: sqlite3.Row) -> Page:
     )
 
 
-@ui.detail("enquiry")
+@ui.detail("enquiry", under="loan")
 def enquiry(view: PageContext, record: sqlite3.Row) -> Page:
     lender = view.state.row("lender", record["lender"])["name"]
     principal, years = money(record["principal"]), str(record["years"])
@@ -133,7 +133,7 @@ def estimator(view: PageContext) -> Page:
     return _tool_page(view, "estimator", fields, title="paints", columns=columns, rows=rows)
 
 
-@ui.detail("paint")
+@ui.detail("paint", under="estimator")
 def paint(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
         covers=f"{record['covers']} m²",
@@ -146,7 +146,7 @@ def paint(view: PageContext, record: sqlite3.Row) -> Page:
     return Page(record["name"], (about, form))
 
 
-@ui.detail("purchase")
+@ui.detail("purchase", under="estimator")
 def purchase(view: PageContext, record: sqlite3.Row) -> Page:
     paint = view.state.row("paint", record["paint"])["name"]
     tins, cost = str(record["tins"]), money(record["total"])
@@ -164,7 +164,7 @@ def rooms(view: PageContext) -> Page:
     return Page(Word("rooms"), (*listing(view, "rooms", (Word("room"),), rows), form))
 
 
-@ui.detail("room")
+@ui.detail("room", under="rooms")
 def room(view: PageContext, record: sqlite3.Row) -> Page:
     about = parts.DefinitionList(tuple((Word(name), str(record[name])) for name in _MEASURES))
     logged = view.state.rows("SELECT * FROM humidity WHERE room = :key", key=record["id"])
@@ -182,7 +182,7 @@ def packing(view: PageContext) -> Page:
     return lists.list_page(view, "packing", "trip leaves", rows)
 
 
-@ui.detail("list", also=False)
+@ui.detail("list", under="packing", also=False)
 def packed(view: PageContext, record: sqlite3.Row) -> Page:
     bag = view.args.get("bag", "")
     listed = view.state.rows(
@@ -210,7 +210,7 @@ def jobs(view: PageContext) -> Page:
     return _saved(view, "job", "jobs", _JOBS[view.ui.sort])
 
 
-@ui.detail("job")
+@ui.detail("job", under="jobs")
 def job(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "tool inputs made remark", code=view.code("job", record["id"]))
     hidden = {"job": record["id"]}
@@ -220,7 +220,11 @@ def job(view: PageContext, record: sqlite3.Row) -> Page:
         (
             about,
             ui.action_form("run", "run-job", **hidden),
-            ui.action_form("rename", "rename-job", name, **hidden),
+            parts.Disclosure(
+                Word("rename_it"),
+                (ui.action_form("rename", "rename-job", name, **hidden),),
+                edits=True,
+            ),
             ui.action_form("delete_job", "delete-job", **hidden),
         ),
     )
@@ -230,7 +234,7 @@ def history(view: PageContext) -> Page:
     return _saved(view, "result", "history", "SELECT * FROM result ORDER BY made DESC, id")
 
 
-@ui.detail("result")
+@ui.detail("result", under="history")
 def result(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "tool inputs outcome made", code=view.code("result", record["id"]))
     hidden = {"result": record["id"]}

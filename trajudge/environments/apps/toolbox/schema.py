@@ -6,37 +6,12 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from trajudge.environments.model.schema import table
+from trajudge.environments.apps.reading import rows_of
 from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
 
-TABLES = (
-    table("unit", id="token", name="text", measures="text", size="int"),
-    table("lender", id="token", name="text", rate="int", fee="money", longest="int"),
-    table(
-        "paint", id="token", name="text", covers="int", tin="int", price="money", drying="int"
-    ),
-    table(
-        "room", id="token", name="text", length="int", width="int", height="int", openings="int"
-    ),
-    table("humidity", id="token", room="ref", day="text", amount="int"),
-    table("list", id="token", name="text", leaves="date"),
-    table(
-        "thing", id="token", list="ref", name="text", bag="text", grams="int", count="int",
-        remark="text",
-    ),
-    table(
-        "job", id="token", name="text", tool="text", inputs="text", made="date", remark="text"
-    ),
-    table(
-        "result", id="token", name="text", tool="text", inputs="text", outcome="text",
-        value="int", made="date",
-    ),
-    table("purchase", id="token", paint="ref", tins="int", total="money"),
-    table("enquiry", id="token", lender="ref", principal="money", years="int"),
-    table("bench", id="token", name="text", taken="date"),
-    table("account", id="token", name="text", survey="flag"),
-)  # fmt: skip
+_ROWS = rows_of(__package__ or "")
+
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 BAGS = ("Rucksack", "Suitcase", "Bike pannier")
@@ -52,32 +27,6 @@ UNITS = (
     ("millilitres", "volume", 10**6), ("imperial pints", "volume", 568_261_250),
     ("imperial gallons", "volume", 4_546_090_000), ("US cups", "volume", 236_588_237),
 )  # fmt: skip
-_LENDERS = ("Beacon Savings", "Cloverfield Bank", "Dune Credit", "Ember Mutual", "Fathom Trust",
-            "Granite Union", "Heron Finance", "Ivory Loans", "Juniper Bank",
-            "Kestrel Society")  # fmt: skip
-_COLOURS = ("Chalk", "Oyster", "Sage", "Terracotta", "Midnight", "Mustard", "Plum", "Fern",
-            "Slate", "Coral")  # fmt: skip
-_FINISHES = ("Matt", "Silk", "Eggshell")
-_ROOMS = ("Attic", "Boiler Room", "Conservatory", "Dining Room", "Entrance Hall", "Front Parlour",
-          "Guest Room", "Hobby Room", "Kitchen", "Laundry", "Music Room", "Nursery", "Office",
-          "Pantry", "Studio", "Workshop Floor")  # fmt: skip
-_TRIPS = ("Lake week", "Alpine hut", "City break", "Choir tour", "Canoe trip", "Winter visit",
-          "Cycle camp")  # fmt: skip
-_THINGS = {  # grams
-    "Tent": 2100, "Sleeping bag": 1150, "Cooking pot": 720, "Rain jacket": 520, "Torch": 210,
-    "First aid kit": 640, "Towel": 430, "Water bottle": 900, "Map case": 240, "Wool jumper": 610,
-    "Spare shoes": 880, "Penknife": 120, "Camera": 760, "Sun hat": 110, "Rope": 1050,
-    "Matches": 30, "Notebook": 310, "Gloves": 90,
-}  # fmt: skip
-_JOBS = ("Shed roof", "Kitchen refit", "Aunt Vera's flat", "Boat hull", "Bathroom tiles",
-         "New stairs", "Loft ladder", "Garden wall", "Bread order", "Wine for the wedding",
-         "Delivery van", "School stage", "Greenhouse", "Cellar floor", "Front door",
-         "Summer house", "Bunk beds", "Rain barrel", "Chicken run", "Porch")  # fmt: skip
-_REMARKS = (
-    "ask Tomasz <b>before</b> running", 'the "second" try', "see <a href=/jobs>the other</a> one",
-    "check & check again", "rounded up",
-)  # fmt: skip
-_PEOPLE = ("Lena Ostrow", "Marek Dunn", "Nadia Frost", "Oskar Bell", "Priya Shaw", "Quentin Vale")
 _RATES = tuple(range(285, 890, 15))
 _Rng = np.random.Generator
 _Rows = list[tuple[Value, ...]]
@@ -88,7 +37,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     jobs."""
     kinds = rng.permutation(["weight", "volume"])[: 1 + index % 2].tolist()
     units = [unit for unit in UNITS if unit[1] in ("length", *kinds)]
-    rooms = _rooms(rng, min(8 + index, len(_ROOMS)))
+    rooms = _rooms(rng, min(8 + index, len(_ROWS.rooms)))
     lists = _lists(rng, 3 + index % 2)
     return {
         "unit": [(_key(rng, name), name, measures, size) for name, measures, size in units],
@@ -101,7 +50,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
         "job": _jobs(rng, 9 + index),
         "result": _results(rng, 7 + index),
         "bench": _benches(rng),
-        "account": [("me", str(rng.choice(_PEOPLE)), 0)],
+        "account": [("me", str(rng.choice(_ROWS.people)), 0)],
     }
 
 
@@ -124,12 +73,12 @@ def _lenders(rng: _Rng, count: int) -> _Rows:
     terms = np.array([5, 5, 8, 8, 12, 12, 15, 20, 20, 25]) - int(rng.integers(4))
     return [
         (_key(rng, name), name, rates[n], int(rng.integers(2, 60)) * 1000, int(terms[-1 - n]))
-        for n, name in enumerate(_some(rng, _LENDERS, count))
+        for n, name in enumerate(_some(rng, _ROWS.lenders, count))
     ]
 
 
 def _paints(rng: _Rng, count: int) -> _Rows:
-    names = tuple(f"{colour} {finish}" for colour in _COLOURS for finish in _FINISHES)
+    names = tuple(f"{colour} {finish}" for colour in _ROWS.colours for finish in _ROWS.finishes)
     return [
         (_key(rng, name), name, int(rng.integers(7, 15)), int(rng.choice((1, 2, 5))),
          int(rng.integers(18, 90)) * 50 - 1, int(rng.integers(4, 25)) * 10)
@@ -141,7 +90,7 @@ def _rooms(rng: _Rng, count: int) -> _Rows:
     return [
         (_key(rng, name), name, int(rng.integers(260, 900)), int(rng.integers(210, 640)),
          int(rng.integers(220, 340)), int(rng.integers(1, 9)))
-        for name in _some(rng, _ROOMS, count)
+        for name in _some(rng, _ROWS.rooms, count)
     ]  # fmt: skip
 
 
@@ -158,16 +107,16 @@ def _lists(rng: _Rng, count: int) -> _Rows:
     days = rng.choice(150, count, replace=False).tolist()
     return [
         (_key(rng, name), name, _before(-5 - days[n]))
-        for n, name in enumerate(_some(rng, _TRIPS, count))
+        for n, name in enumerate(_some(rng, _ROWS.trips, count))
     ]
 
 
 def _things(rng: _Rng, held: Value, count: int) -> _Rows:
     return [
         (token("thing", held, name), held, name, str(rng.choice(BAGS)),
-         int(_THINGS[name] * float(rng.uniform(0.6, 1.5))), int(rng.integers(1, 5)),
-         str(rng.choice(_REMARKS)))
-        for name in _some(rng, tuple(_THINGS), count)
+         int(_ROWS.things[name] * float(rng.uniform(0.6, 1.5))), int(rng.integers(1, 5)),
+         str(rng.choice(_ROWS.remarks)))
+        for name in _some(rng, tuple(_ROWS.things), count)
     ]  # fmt: skip
 
 
@@ -191,9 +140,9 @@ def _jobs(rng: _Rng, count: int) -> _Rows:
     """Draw jobs for every tool, each made on a day of its own."""
     days = (rng.choice(300, count, replace=False) + 1).tolist()
     rows: _Rows = []
-    for n, name in enumerate(_some(rng, _JOBS, count)):
+    for n, name in enumerate(_some(rng, _ROWS.jobs, count)):
         tool = ("loan", "converter", "dates")[n % 3]
-        remark = str(rng.choice(_REMARKS))
+        remark = str(rng.choice(_ROWS.remarks))
         rows.append((_key(rng, name), name, tool, _inputs(rng, tool), _before(days[n]), remark))
     return rows
 
