@@ -67,10 +67,13 @@ def forms(draw: st.DrawFn) -> parts.Form:
 @st.composite
 def items(draw: st.DrawFn) -> parts.ItemList:
     width = draw(st.integers(0, 3))
-    cells = st.lists(TEXT, min_size=width, max_size=width).map(tuple)
+    cells = st.lists(TEXT | LINK, min_size=width, max_size=width).map(tuple)
     row = st.builds(parts.ListRow, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
     columns = tuple(draw(LABEL) for _ in range(width + 1))
-    return parts.ItemList(columns, tuple(draw(st.lists(row, max_size=3))))
+    rows = tuple(draw(st.lists(row, max_size=3)))
+    order = st.builds(parts.ListOrder, PLAIN, st.just({}), st.sampled_from((-1, 0, 1)))
+    orders = draw(st.lists(order, min_size=width + 1, max_size=width + 1).map(tuple))
+    return parts.ItemList(columns, rows, orders=orders if draw(st.booleans()) and rows else ())
 
 
 CHART = st.builds(
@@ -99,6 +102,7 @@ LEAF = (
     | CHART
     | forms()
     | LINK
+    | st.builds(parts.LinkList, LABEL, st.lists(LINK, max_size=3).map(tuple))
     | st.builds(parts.Menu, LABEL, st.lists(LINK | BARE, max_size=3).map(tuple))
     | st.builds(parts.TreeView, LABEL, st.lists(NODES, max_size=2).map(tuple))
     | st.builds(parts.Board, st.lists(COLUMN, max_size=2).map(tuple))

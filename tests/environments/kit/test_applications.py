@@ -6,7 +6,9 @@ document, and themes move what is on a page: so two controls of one role and nam
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -23,6 +25,8 @@ from trajudge.environments.model.config import Config, Ui
 from trajudge.environments.model.page import Chart, Link, Page
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import App
+from trajudge.environments.text.document import PageDocument
+from trajudge.environments.text.tree import write
 
 PAGES = 60  # pages of an application that are looked at
 
@@ -48,6 +52,8 @@ def shell(site: Site, look: Theme) -> PageLayout:
         words=wordings(site.app, look),
         nonce=lambda form: "once",
         chart=lambda chart: "/chart/x.png",
+        identity=site.app.identity,
+        information=site.information(),
     )
 
 
@@ -94,6 +100,34 @@ def ambiguous(document: Document) -> Mapping[tuple[str, str], set[str]]:
         for control in form.controls:
             places.setdefault((control.kind, control.name), set()).add(f"{number} {control.field}")
     return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_an_application_is_known_by_its_frame() -> None:
+    """Spec gym.md, 6.4: the nearest tree of roles and depths is of the same application, in nine of
+    ten home pages of all themes."""
+    skeletons = []
+    for name in sorted(APPS):
+        app = load_app(name)
+        state = open_state(app, Config(app=name, scenario=app.scenarios[0].id))
+        site = Site(app, state, Ui("home", 6, 0, folded=False))
+        for index in range(12):
+            page = replace(shell(site, theme(index, 0)), name="home")
+            tree = write(PageDocument(render(site.get("home", {}), page))).full
+            lines = (line.partition("] ")[2] or line for line in tree.splitlines())
+            depths = (line.count("\t") for line in tree.splitlines())
+            skeletons.append(
+                (name, Counter(zip(depths, (s.split()[0] for s in lines), strict=True)))
+            )
+        state.close()
+    known = 0
+    for at, (name, skeleton) in enumerate(skeletons):
+        others = (other for place, other in enumerate(skeletons) if place != at)
+        known += name == min(others, key=lambda other: _distance(skeleton, other[1]))[0]
+    assert known >= 0.9 * len(skeletons)
+
+
+def _distance(one: Counter[tuple[int, str]], other: Counter[tuple[int, str]]) -> int:
+    return sum(abs(one[key] - other[key]) for key in one | other)
 
 
 def test_pages_that_links_lead_to_exist(site: Site) -> None:

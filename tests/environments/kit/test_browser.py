@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
+from tests.app.browsing import WITH_TARGETS
 from tests.environments.kit.pages import WORDS
 from tests.samples import FUZZING
 from trajudge.environments.kit.html import render
+from trajudge.environments.kit.identities import IDENTITIES
 from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.style import stylesheet
 from trajudge.environments.kit.theme import theme
@@ -93,7 +96,11 @@ def browser(chromium: Path) -> Iterator[Browser]:
 
 
 def show(tab: Tab, index: int, *noise: parts.Overlay) -> None:
+    """Show the page in a theme, the frames by turns; on a telephone the menu is opened."""
     shell = PageLayout(
+        identity=sorted(IDENTITIES)[index % len(IDENTITIES)],
+        name="list",
+        information=(parts.Link("Imprint", "info"),),
         title="Everything",
         navigation=NAVIGATION,
         theme=theme(index, 1),
@@ -102,10 +109,13 @@ def show(tab: Tab, index: int, *noise: parts.Overlay) -> None:
         chart=lambda chart: "/chart.png",
         noise=noise,
     )
-    sheet, page = stylesheet(shell.theme), render(PAGE, shell)
+    sheet, page = stylesheet(shell.theme, shell.identity), render(PAGE, shell)
     tab.route("**/assets/*", lambda route: route.fulfill(body=sheet.text, content_type="text/css"))
     tab.route("**/page", lambda route: route.fulfill(body=page, content_type="text/html"))
     tab.goto("http://kit.localhost/page")
+    if tab.viewport_size == dict(zip(("width", "height"), VIEWPORTS[1], strict=True)):
+        assert not tab.locator(".sections a").first.is_visible()
+        tab.locator("summary").first.evaluate("menu => menu.click()")
 
 
 @pytest.fixture(params=VIEWPORTS, ids=["wide", "narrow"])
@@ -121,7 +131,9 @@ def tab(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Tab]:
 @pytest.mark.parametrize(("index", "tab"), THEMES, indirect=["tab"])
 def test_every_control_is_found_by_name_and_can_be_clicked(tab: Tab, index: int) -> None:
     show(tab, index, COOKIES)
-    found = [tab.get_by_role("link", name=name, exact=True) for name in (*PLACES, *THINGS)]
+    sections = tab.locator(".sections")
+    found = [sections.get_by_role("link", name=name, exact=True) for name in PLACES]
+    found += [tab.get_by_role("link", name=name, exact=True) for name in (*THINGS, "Imprint")]
     found += [
         tab.get_by_role("button", name=f"{WORDS[key]} {name}", exact=True)
         for key in ("alpha", "beta")
@@ -148,15 +160,19 @@ def test_every_control_is_found_by_name_and_can_be_clicked(tab: Tab, index: int)
     for control in found:
         control.click(trial=True)  # raises where something else would get the click
     everything = tab.locator("a, button, input:not([type=hidden]), select, textarea")
-    assert everything.count() == len(found)
+    again = tab.locator(".column a, .crumbs a").count() - 1  # the imprint is among those found
+    assert everything.count() == len(found) + again
     assert tab.title() == "A page with everything - Everything"
 
 
 @pytest.mark.parametrize("index", range(12))
-def test_no_page_is_wider_than_the_window(tab: Tab, index: int) -> None:
+def test_no_page_is_wider_than_the_window_or_hard_to_use(tab: Tab, index: int) -> None:
+    """Contrast, names, order of headings, size of targets (WCAG 2.2, AA), by axe."""
     show(tab, index)
     width = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert width <= 0
+    found = Axe().run(tab, options=WITH_TARGETS)
+    assert found.violations_count == 0, found.generate_report()
 
 
 def test_a_dialog_blocks_the_page_and_its_button_can_be_clicked(tab: Tab) -> None:
@@ -165,7 +181,7 @@ def test_a_dialog_blocks_the_page_and_its_button_can_be_clicked(tab: Tab) -> Non
     show(tab, 0, COOKIES, PROMOTION)
     tab.get_by_role("dialog").get_by_role("button", name="Close", exact=True).click(trial=True)
     with pytest.raises(NotClickable):
-        tab.locator("a", has_text="Place 0").click(trial=True, timeout=200)
+        tab.locator("footer a", has_text="Place 0").click(trial=True, timeout=200)
 
 
 def test_an_untouched_form_sends_what_the_model_says(tab: Tab) -> None:

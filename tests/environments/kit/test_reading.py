@@ -101,7 +101,9 @@ ROWS = [parts.ListRow(f"Mug {n}") for n in range(10)]
 
 
 def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> None:
-    shown, older = listing(view(None), "mugs", ("Mug",), ROWS)
+    shown, older, pages = listing(view(None), "mugs", ("Mug",), ROWS)
+    assert isinstance(pages, parts.LinkList)
+    assert [link.args[PART] for link in pages.links] == ["1", "2"]
     assert isinstance(shown, parts.ItemList)
     assert shown.rows == tuple(ROWS[:4])
     assert older == parts.Link(Word("next_page"), "mugs", {"kind": "mug", PART: "1"})
@@ -110,7 +112,7 @@ def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> No
         Word("previous_page"),
         Word("next_page"),
     ]
-    (last, _) = listing(view("2"), "mugs", ("Mug",), ROWS)
+    (last, *_) = listing(view("2"), "mugs", ("Mug",), ROWS)
     assert isinstance(last, parts.ItemList)
     assert last.rows == tuple(ROWS[8:])
 

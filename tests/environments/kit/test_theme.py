@@ -113,7 +113,8 @@ chart = Chart("Title", "pie", ("a", "b"), (1.0, 2.0))
 for index in range(12):
     look = theme(index, 3)
     picture = sha256(draw(chart, look)).hexdigest()
-    print(look, sorted(wordings(load_app("shop"), look).items()), stylesheet(look), picture)
+    sheet = stylesheet(look, "till")
+    print(look, sorted(wordings(load_app("shop"), look).items()), sheet, picture)
 """
 
 

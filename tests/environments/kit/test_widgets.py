@@ -129,7 +129,7 @@ class Stage:
 
     def _answer(self, route: Route) -> None:
         request, path = route.request, route.request.url.removeprefix(ORIGIN)
-        files = {f"/assets/{file.name}": file for file in (SCRIPT, stylesheet(LOOK))}
+        files = {f"/assets/{file.name}": file for file in (SCRIPT, stylesheet(LOOK, "plain"))}
         if path in files:
             file = files[path]
             route.fulfill(body=file.text, content_type=file.content_type)

@@ -15,6 +15,7 @@ from trajudge.environments.model.page import (
     Input,
     Label,
     Link,
+    LinkList,
     Option,
     Page,
     Paragraph,
@@ -24,15 +25,17 @@ from trajudge.environments.model.page import (
 from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext, PageMaker
 
+OTHERS = 10  # that a page about one thing links to
 MANY = 8  # rows, beyond which nobody looks through all
 
 
 def detail(
-    table: str = "", *, sql: str = "", under: str = ""
+    table: str, *, sql: str = "", under: str = "", also: bool = True
 ) -> Callable[[Callable[..., Page]], PageMaker]:
-    """Decorate a page about one row, which the address names by ``id``: a row of ``table``, or
-    what ``sql`` gives for ``:id``. An unknown one is a page that is missing. The page is ``under``
-    another one, which its trail of links leads to."""
+    """Decorate a page about one row of ``table``, which the address names by ``id``; the row is
+    what ``sql`` gives for ``:id``, where that is given. An unknown one is a page that is missing.
+    The page is ``under`` another one, which its trail of links leads to. Below are links to a few
+    others (``also``), where a column is the title of the page."""
     trail = tuple(Link(Word(name), name) for name in ("home", under) if under)
 
     def decorate(make: Callable[[PageContext, sqlite3.Row], Page]) -> PageMaker:
@@ -40,11 +43,29 @@ def detail(
         def page(view: PageContext) -> Page:
             key = view.args.get("id", "")
             record = view.state.one(sql, id=key) if sql else view.state.get(table, key)
-            return missing() if record is None else make(view, record)._replace(trail=trail)
+            if record is None:
+                return missing()
+            made = make(view, record)
+            others = _others(view, table, record, made.title, make.__name__) if also else ()
+            return made._replace(blocks=(*made.blocks, *others), trail=trail)
 
         return page
 
     return decorate
+
+
+def _others(
+    view: PageContext, table: str, record: sqlite3.Row, title: Label, page: str
+) -> tuple[LinkList, ...]:
+    """Return links to a few other rows of the table, by the column that is the page's title."""
+    row = view.state.row(table, record["id"])
+    column = next((name for name in row.keys() if row[name] == title), None)  # noqa: SIM118
+    if column is None:
+        return ()
+    sql = f"SELECT id, {column} FROM {table} WHERE id <> :id ORDER BY id < :id, id LIMIT {OTHERS}"  # noqa: S608
+    rows = view.state.rows(sql, id=record["id"])
+    links = tuple(Link(row[column], page, {"id": row["id"]}) for row in rows)
+    return (LinkList(Word("see_also"), links),) if links else ()
 
 
 def named_pages(*makers: PageMaker) -> dict[str, PageMaker]:

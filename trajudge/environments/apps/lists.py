@@ -6,7 +6,7 @@ An application that builds on this words ``words`` and ``any``, and every list a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from trajudge.environments.kit.listing import listing
@@ -15,13 +15,18 @@ from trajudge.environments.model.page import (
     Field,
     Form,
     ItemList,
+    Label,
     Link,
+    LinkList,
     ListRow,
     Option,
     Page,
+    Section,
     Word,
 )
 from trajudge.environments.model.spec import PageContext
+
+MOST_FACETS = 12  # options of a choice that are links too
 
 
 def asked_for(view: PageContext, *names: str) -> dict[str, str]:
@@ -70,9 +75,52 @@ def list_page(
     *before: Block,
     feed: bool = False,
 ) -> Page:
-    """Make a page of a long list below what stands ``before`` it; a ``feed`` grows."""
-    listed = listing(view, page, headings(columns), rows, feed=feed)
-    return Page(Word(page), (*before, *listed))
+    """Make a page of a long list below what stands ``before`` it; a form that narrows the list is
+    followed by links that do so, and its options are links in the list, too. A ``feed`` grows."""
+    narrow = [
+        links
+        for form in before
+        if isinstance(form, Form) and form.page == page
+        for links in _facets(form)
+    ]
+    side = (Section(Word("narrow"), tuple(narrow)),) if narrow else ()
+    known = {link.label: link for links in narrow for link in links.links}
+    names = headings(columns)
+    listed = (
+        _linked(block, names, known) if isinstance(block, ItemList) else block
+        for block in listing(view, page, names, rows, feed=feed)
+    )
+    return Page(Word(page), (*before, *side, *listed))
+
+
+def _linked(items: ItemList, names: tuple[Word, ...], known: Mapping[Label, Link]) -> ItemList:
+    """Return a list whose cells are links where these are known by their column and text."""
+    rows = tuple(
+        row._replace(
+            cells=tuple(
+                known.get(Word(name.key, cell), cell) if isinstance(cell, str) else cell
+                for name, cell in zip(names[1:], row.cells, strict=True)
+            )
+        )
+        for row in items.rows
+    )
+    return items._replace(rows=rows)
+
+
+def _facets(form: Form) -> Iterator[LinkList]:
+    """Yield links for each choice of a form: to what it asks for with another option."""
+    stands = {**form.hidden, **{field.name: field.value for field in form.fields if field.value}}
+    for field in form.fields:
+        if not 1 < len(field.options) <= MOST_FACETS or not isinstance(field.label, Word):
+            continue
+        rest = {name: value for name, value in stands.items() if name != field.name}
+        links = tuple(
+            Link(Word(field.label.key, option.label), form.page, {**rest, field.name: option.value})
+            for option in field.options
+            if option.value != field.value and isinstance(option.label, str)
+        )
+        if links:
+            yield LinkList(field.label, links)
 
 
 def table_page(page: str, columns: str, rows: Iterable[ListRow]) -> Page:

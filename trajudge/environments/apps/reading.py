@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
+from trajudge.environments.kit.identities import IdentityName
 from trajudge.environments.model.schema import Kind, TableSchema, table
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
@@ -33,6 +34,7 @@ class AppFile(Record):
     domain: Domain | None = None
     starts: tuple[str, ...] = Field(default=("home",), min_length=1)
     sorts: int = Field(default=1, ge=1)
+    identity: IdentityName = "plain"
     words: dict[str, tuple[str, ...]]
     tables: dict[str, dict[str, Kind]]
     rows: dict[str, Any] = Field(default_factory=dict)
@@ -107,6 +109,7 @@ def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
         areas=getattr(pages, "AREAS", {}),
         starts=about.starts,
         sorts=about.sorts,
+        identity=about.identity,
     )
 
 

@@ -29,9 +29,9 @@ DIMENSIONS = (
 Vector = tuple[int, int, int, int, int, int, int]
 
 FEW, SEVERAL = 2, 5  # transitions, options, actions on a page: 1-2, 3-5, 6 and more (the paper's)
-# Words of data on the pages of the oracle's walk: the lower and the upper third of what five
-# applications' configurations had (10th percentile 66, thirds 127 and 232, 90th percentile 407).
-PROMINENT, MODERATE = 125, 230
+# Words of data on the pages of the oracle's walk: the lower and the upper third of what 301
+# configurations had (10th percentile 91, thirds 198 and 348, 90th percentile 665).
+PROMINENT, MODERATE = 200, 350
 
 
 class Measures(NamedTuple):

@@ -62,7 +62,7 @@ class PersonPage:
         return await self._page()
 
     async def _file(self, request: web.Request) -> web.Response:
-        file = page_file(request.match_info["name"], _LOOK)
+        file = page_file(request.match_info["name"], _LOOK, "plain")
         body = file.body.encode() if isinstance(file.body, str) else file.body
         return web.Response(
             status=file.status, body=body, content_type=file.content_type, headers=file.headers

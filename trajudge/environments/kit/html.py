@@ -1,13 +1,15 @@
 """A page as an HTML document in a theme: plain HTML, everything escaped.
 
-The templates are in ``templates/``: ``page.html`` is the frame, ``blocks.html`` has a macro for
-each kind of block. A page works without scripts; ``data-widget`` marks what ``kit.js`` makes more
-of. Every control has the role that its kind has in HTML and the accessible name
-that its label has (``theme.name_of``). A form that nobody touched sends what the model says.
+The templates are in ``templates/``: a frame for each identity, which fills in ``page.html``, and in
+``blocks.html`` a macro for each kind of block. A page works without scripts; ``data-widget`` marks
+what ``kit.js`` makes more of. Every control has the role that its kind has in HTML and the
+accessible name that its label has (``theme.name_of``). A form that nobody touched sends what the
+model says.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -20,7 +22,9 @@ from markupsafe import Markup, escape
 
 from trajudge.environments.kit.arrange import arranged, navigation
 from trajudge.environments.kit.chart import HEIGHT, WIDTH
+from trajudge.environments.kit.identities import IDENTITIES
 from trajudge.environments.kit.layout import PageLayout, address
+from trajudge.environments.kit.pictures import Drawn, picture, stars
 from trajudge.environments.kit.reading import card_menu
 from trajudge.environments.kit.style import SCRIPT, body_class, stylesheet
 from trajudge.environments.kit.theme import name_of, printable
@@ -30,20 +34,23 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Label,
+    Link,
     ListRow,
     Option,
     Page,
+    Section,
     Word,
 )
 
 NONCE = "_nonce"
+_RATING = re.compile(r"([0-4](?:\.\d)?|5(?:\.0)?) of 5")
 FEW = 8  # options that are shown as radio buttons, where the theme likes these
 
 
 def render(page: Page, shell: PageLayout) -> str:
     """Return the document. Raises KeyError for a Word that has no wording and ValueError for a row
     with more or fewer cells than its list has columns."""
-    return _templates().get_template("page.html").render(page=page, v=PageView(shell))
+    return _templates().get_template(f"{shell.identity}.html").render(page=page, v=PageView(shell))
 
 
 class OneLine(Extension):
@@ -98,9 +105,14 @@ class PageView:
         self.controls = 0
         # What a dialog covers is out of reach for the keyboard too.
         self.covered = any(overlay.modal for overlay in shell.noise)
-        self.style = stylesheet(shell.theme)
-        self.classes = body_class(shell.theme)
+        self.style = stylesheet(shell.theme, shell.identity)
+        self.classes = f"frame-{shell.identity} {body_class(shell.theme)}"
         self.navigation = navigation(shell.navigation, shell.theme)
+        self.nav_last = shell.theme.nav == "bottom"
+        self.pictures = IDENTITIES[shell.identity].pictures
+        self.logo = picture("logo", shell.title)
+        kind, key = self.pictures.get(shell.name), shell.args.get("id", "")
+        self.hero = picture(kind, f"{shell.name} {key}") if kind and key else None
 
     def blocks(self, blocks: tuple[Block, ...], level: int) -> Markup:
         """Return blocks in the theme's order; headings among them have this level, at most 6."""
@@ -108,6 +120,29 @@ class PageView:
             getattr(self.macros, type(block).__name__.lower())(self, block, min(level, 6))
             for block in arranged(blocks, self.theme)
         )
+
+    # --- around the page ---
+
+    def icon(self, link: Link) -> Drawn:
+        """Return the sign of a section."""
+        return picture("icon", f"{self.shell.title} {link.page}")
+
+    def row_picture(self, row: ListRow) -> Drawn | None:
+        """Return the picture of what a row opens, if the identity has one."""
+        if isinstance(row.link, str) or row.link.page not in self.pictures:
+            return None
+        kind = self.pictures[row.link.page]
+        return picture(kind, f"{row.link.page} {row.link.args.get('id', '')}")
+
+    def value(self, text: str | Link) -> str:
+        """Return a value, a rating after its stars."""
+        if isinstance(text, Link):
+            shown: Markup = self.macros.subject(self, text)
+            return shown
+        if not text.endswith(" of 5") or not (rating := _RATING.fullmatch(text)):
+            return text
+        drawn: Markup = self.macros.picture(stars(round(float(rating[1]) * 10)))
+        return drawn + " " + text
 
     # --- labels ---
 
@@ -117,6 +152,10 @@ class PageView:
     def shown(self, label: Label) -> str:
         """Return what is seen of a control's label: without what it applies to."""
         return self.words[label.key] if isinstance(label, Word) else self.name(label)
+
+    def subject(self, label: Label) -> str:
+        """Return what a Word applies to."""
+        return label.of if isinstance(label, Word) and label.of else self.name(label)
 
     def aria(self, label: Label) -> str:
         """Return the accessible name, where it says more than what is seen."""
@@ -128,10 +167,14 @@ class PageView:
 
     # --- lists ---
 
+    def narrows(self, section: Section) -> bool:
+        """Return True for the links that narrow a list."""
+        return section.title == Word("narrow")
+
     def columns(self, items: ItemList) -> list[str]:
         return [self.name(column) for column in items.columns]
 
-    def cells(self, columns: list[str], row: ListRow) -> list[tuple[str, str]]:
+    def cells(self, columns: list[str], row: ListRow) -> list[tuple[str, str | Link]]:
         """Return the cells after the first with the names of their columns."""
         return list(zip(columns[1:], row.cells, strict=True))
 

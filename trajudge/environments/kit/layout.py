@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import quote, urlencode
 
@@ -25,10 +25,11 @@ def _address(page: str, args: tuple[tuple[str, str], ...]) -> str:
 @dataclass(frozen=True)
 class PageLayout:
     """What is around a page. ``nonce`` makes the single-use word of a form that changes the state,
-    ``chart`` the address of a picture, ``page`` that of a page with its arguments. A ``still``
-    document has no server: its forms are shown, disabled, and have nothing to send. ``files`` is
-    where the style sheet is; with ``script`` the widgets do more than their plain forms. A
-    ``folded`` navigation is behind a menu button."""
+    ``chart`` the address of a picture, ``page`` that of a page with its arguments. ``identity`` is
+    a name in ``identities.toml``, ``name`` and ``args`` are those of the page, ``information`` the
+    links that every site has at its foot. A ``still`` document has no server: its forms are shown,
+    disabled, and have nothing to send. ``files`` is where the style sheet is; with ``script`` the
+    widgets do more than their plain forms. A ``folded`` navigation is behind a menu button."""
 
     title: str
     navigation: tuple[Link, ...]
@@ -36,6 +37,10 @@ class PageLayout:
     words: Mapping[str, str]
     nonce: Callable[[Form], str]
     chart: Callable[[Chart], str]
+    identity: str = "plain"
+    name: str = ""
+    args: Mapping[str, str] = field(default_factory=dict)
+    information: tuple[Link, ...] = ()
     noise: tuple[Overlay, ...] = ()
     page: Callable[[str, Mapping[str, str]], str] = address
     still: bool = False

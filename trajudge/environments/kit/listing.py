@@ -10,6 +10,7 @@ from trajudge.environments.model.page import (
     ItemList,
     Label,
     Link,
+    LinkList,
     ListOrder,
     ListRow,
     Word,
@@ -17,6 +18,7 @@ from trajudge.environments.model.page import (
 from trajudge.environments.model.spec import PageContext
 
 PART = "part"  # the query argument that counts the pages of a list from 0
+MOST_PARTS = 9  # that a list links to
 SORT = "sort"  # the column that a list is in the order of, from 1; negative: descending
 _AMOUNT = re.compile(r"\$?(\d[\d,]*(?:\.\d+)?)(?:[ %].*)?")
 
@@ -56,7 +58,13 @@ def listing(
     }
     if feed:
         return (items._replace(grows=True, next=beside.get("next_page")),)
-    return (items, *beside.values())
+    numbers = tuple(
+        Link(Word("page_number", str(number + 1)), page, {**view.args, PART: str(number)})
+        for number in range(min(last + 1, MOST_PARTS))
+        if number != part
+    )
+    parts = (LinkList(Word("pages"), numbers),) if numbers else ()
+    return (items, *beside.values(), *parts)
 
 
 def _sort(requested: str, columns: int) -> int:
@@ -69,9 +77,8 @@ def _key(rows: Sequence[ListRow], column: int) -> Callable[[ListRow], tuple[floa
     """Return what rows are ordered by: numbers where a column has nothing else, else texts."""
 
     def shown(row: ListRow) -> str:
-        if column:
-            return row.cells[column - 1]
-        label = row.link.label if isinstance(row.link, Link) else row.link
+        cell = (row.link, *row.cells)[column]
+        label = cell.label if isinstance(cell, Link) else cell
         return label.of if isinstance(label, Word) else label
 
     amounts = [_AMOUNT.fullmatch(shown(row)) for row in rows]

@@ -15,6 +15,7 @@ from trajudge.environments.model.page import (
     ItemList,
     Label,
     Link,
+    LinkList,
     Menu,
     Page,
     Section,
@@ -84,15 +85,17 @@ def _controls(outer: Iterable[Block], folds: tuple[Fold, ...]) -> Iterator[Place
                 yield from (PlacedControl(link, len(nodes), folds) for link in _of_tree(nodes))
             case Board():
                 yield from _of_board(block, folds)
+            case LinkList(_, links):
+                yield from (PlacedControl(link, 1, folds) for link in links)
             case ItemList():
                 yield from _of_list(block, folds)
 
 
 def _of_list(items: ItemList, folds: tuple[Fold, ...]) -> Iterator[PlacedControl]:
     for row in items.rows:
-        if isinstance(row.link, Link):
-            yield PlacedControl(row.link, len(items.rows), folds)
-        yield from (PlacedControl(form, len(items.rows), folds) for form in row.forms)
+        linked = (cell for cell in (row.link, *row.cells) if isinstance(cell, Link))
+        here = (*linked, *row.forms)
+        yield from (PlacedControl(control, len(items.rows), folds) for control in here)
     if items.next is not None:
         yield PlacedControl(items.next, 1, folds)
 
@@ -157,6 +160,8 @@ def _said_in(block: Block) -> Iterator[str]:
             yield _said(label)
         case DefinitionList(rows):
             yield from (text for name, value in rows for text in (_said(name), value))
+        case LinkList(_, links):
+            yield from (_said(link.label) for link in links)
         case ItemList():
             yield from _said_in_list(block)
         case Form():
@@ -176,7 +181,7 @@ def _said_in_list(items: ItemList) -> Iterator[str]:
         yield _said(column)
     for row in items.rows:
         yield _said(row.link.label if isinstance(row.link, Link) else row.link)
-        yield from row.cells
+        yield from (_said(c.label) if isinstance(c, Link) else c for c in row.cells)
         for form in row.forms:
             yield from _said_in_form(form)
 

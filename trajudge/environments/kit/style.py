@@ -1,7 +1,7 @@
 """The files that pages refer to: the style sheet of a theme and the script of the widgets.
 
-Each carries its hash in its name, so that a browser may keep it for ever. One sheet is for all
-themes, with the theme's colours and sizes in front.
+Each carries its hash in its name, so that a browser may keep it for ever. A sheet has the colours
+and sizes of a theme and an identity, what all share, and the frame.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.environments.kit.theme import Density, Font, Theme
+from trajudge.environments.kit.identities import IDENTITIES, Font
+from trajudge.environments.kit.theme import Density, Theme
 
 _SHEET = Path(__file__).with_name("style.css").read_text()
 _FONTS: dict[Font, str] = {
@@ -19,8 +20,7 @@ _FONTS: dict[Font, str] = {
     "serif": '"Liberation Serif", "Times New Roman", serif',
     "mono": '"Liberation Mono", "Courier New", monospace',
 }
-_SIZES: dict[Font, int] = {"sans": 16, "serif": 17, "mono": 15}
-_GAPS: dict[Density, int] = {"compact": 6, "regular": 10, "roomy": 16}
+_DENSITY: dict[Density, float] = {"compact": 0.75, "regular": 1, "roomy": 1.35}
 
 
 class PageFile(NamedTuple):
@@ -41,22 +41,30 @@ SCRIPT = _named("kit", "js", Path(__file__).with_name("kit.js").read_text(), "te
 
 
 @lru_cache(maxsize=512)
-def stylesheet(look: Theme) -> PageFile:
-    """Return the style sheet of a theme."""
+def stylesheet(look: Theme, identity: str) -> PageFile:
+    """Return the style sheet of a theme and an identity."""
+    own = IDENTITIES[identity]
     colours = look.palette._asdict()
     del colours["name"]
     values = {name.replace("_", "-"): value for name, value in colours.items()}
     values |= {
-        "font": _FONTS[look.font],
-        "titles": _FONTS[look.titles],
-        "size": f"{_SIZES[look.font]}px",
-        "gap": f"{_GAPS[look.density]}px",
-        "corner": {"filled": "4px", "outlined": "0", "pill": "12px"}[look.buttons],
+        "font": _FONTS[own.text],
+        "titles": _FONTS[own.titles if look.headings != "ruled" else look.titles],
+        "size": f"{own.size}px",
+        "gap": f"{own.gap * _DENSITY[look.density]:g}px",
+        "corner": f"{own.corner}px",
     }
     if look.palette.dark:
         values["scheme"] = "dark"
     lines = "".join(f"--{name}:{value};" for name, value in values.items())
-    return _named("style", "css", f":root{{{lines}}}\n{_SHEET}", "text/css")
+    text = f":root{{{lines}}}\n{_SHEET}{_frame(identity)}"
+    return _named("style", "css", text, "text/css")
+
+
+@lru_cache
+def _frame(identity: str) -> str:
+    """Return the sheet of a frame."""
+    return (Path(__file__).parent / "templates" / f"{identity}.css").read_text()
 
 
 def body_class(look: Theme) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal, TypeVar
 
+from trajudge.environments.kit.identities import Font
 from trajudge.environments.kit.palettes import PALETTES, Palette
 from trajudge.environments.kit.words import WORDS
 from trajudge.environments.model.axes import generator
@@ -24,7 +25,6 @@ Nav = Literal["top", "bottom", "side"]
 Choice = Literal["list", "radio"]
 Labels = Literal["above", "beside", "after"]
 Density = Literal["compact", "regular", "roomy"]
-Font = Literal["sans", "serif", "mono"]
 Headings = Literal["modest", "large", "ruled"]
 Buttons = Literal["filled", "outlined", "pill"]
 Kind = Literal["facts", "form", "chart"]

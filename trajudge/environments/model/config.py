@@ -13,7 +13,7 @@ PROFILES = 12
 STRESS = PROFILES  # a profile beyond those: what people write looks like markup
 THEMES = 12
 STATES = 12
-PAGE_SIZES = (4, 6, 9, 14)
+PAGE_SIZES = (10, 14, 18, 24)
 
 
 class Config(Record):

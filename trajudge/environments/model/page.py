@@ -94,11 +94,12 @@ class DefinitionList(NamedTuple):
 class ListRow(NamedTuple):
     """One thing in a list: the link that opens it, what is known of it, what can be done with it.
 
-    ``cells`` are in the order of the list's columns after the first, which is the link.
+    ``cells`` are in the order of the list's columns after the first, which is the link; a link
+    among them shows what its Word applies to.
     """
 
     link: Link | str
-    cells: tuple[str, ...] = ()
+    cells: tuple[str | Link, ...] = ()
     forms: tuple[Form, ...] = ()
 
 
@@ -125,6 +126,13 @@ class ItemList(NamedTuple):
     complete: bool = False
     grows: bool = False
     next: Link | None = None
+
+
+class LinkList(NamedTuple):
+    """Links under a name. Of a Word, what it applies to is shown (``Category`` + Kitchen)."""
+
+    title: Label
+    links: tuple[Link, ...]
 
 
 class Chart(NamedTuple):
@@ -203,7 +211,7 @@ class Board(NamedTuple):
 
 
 Block = (
-    Paragraph | Notice | DefinitionList | ItemList | Chart | Form | Link | Section
+    Paragraph | Notice | DefinitionList | ItemList | LinkList | Chart | Form | Link | Section
     | Disclosure | Tabs | Menu | TreeView | Board
 )  # fmt: skip
 

@@ -5,15 +5,21 @@ The server and the walker both stand on this, so what is checked offline is what
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.environments.model.config import Ui
-from trajudge.environments.model.page import Form, Link, Notice, Page, Question, Word
+from trajudge.environments.model.page import Form, Link, Notice, Page, Paragraph, Question, Word
 from trajudge.environments.model.spec import App, FormSubmission, PageContext, Rejected, Success
 from trajudge.environments.model.state import AppState
 
 CONFIRMED = "_confirmed"
+INFORMATION = "info"
+_TEXTS: dict[str, list[str]] = tomllib.loads(
+    Path(__file__).with_name("information.toml").read_text(encoding="utf-8")
+)
 
 
 class Redirect(NamedTuple):
@@ -35,11 +41,17 @@ class Site:
         """Return the links on every page, or on every one of the area that ``page`` is in."""
         return self.app.areas.get(page.partition("/")[0], self.app.navigation)
 
+    def information(self) -> tuple[Link, ...]:
+        """Return the links to what the site says about itself; no task needs them."""
+        return tuple(Link(Word(f"info_{topic}"), INFORMATION, {"id": topic}) for topic in _TEXTS)
+
     def knows(self, page: str) -> bool:
-        return page in self.app.pages
+        return page in self.app.pages or page == INFORMATION
 
     def get(self, page: str, args: Mapping[str, str]) -> Page:
         """Return the page; one that says "not found" for a name that does not exist."""
+        if page == INFORMATION and (texts := _TEXTS.get(args.get("id", ""))):
+            return Page(Word(f"info_{args['id']}"), tuple(map(Paragraph, texts)))
         maker = self.app.pages.get(page)
         if maker is None:
             return missing()

@@ -255,7 +255,8 @@ class App:
     where a run may begin; ``sorts`` how many sort orders its lists know; ``words`` the wordings of
     its Words, three or more each, all true in the same place; ``profile`` makes the rows of a data
     profile from a generator and the profile's index (which may scale its size). ``areas`` gives
-    the navigation of pages below a name (``shop/orders``) where it is another one.
+    the navigation of pages below a name (``shop/orders``) where it is another one; ``identity`` is
+    a name in ``kit/identities.toml``.
     """
 
     id: str
@@ -271,6 +272,7 @@ class App:
     starts: tuple[str, ...] = ("home",)
     sorts: int = 1
     areas: Mapping[str, tuple[Link, ...]] = field(default_factory=dict)
+    identity: str = "plain"
 
     def scenario(self, name: str) -> Scenario:
         """Return the scenario with this id. Raises KeyError."""

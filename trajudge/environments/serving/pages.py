@@ -108,7 +108,7 @@ def _read(run: ServedRun, name: str, args: dict[str, str], *, by_script: bool) -
     if name == "favicon.ico":  # the browser asks for it of its own accord
         return PageResponse(204)
     if name.startswith(ASSETS):
-        return page_file(name.removeprefix(ASSETS), run.theme)
+        return page_file(name.removeprefix(ASSETS), run.theme, run.app.identity)
     if name.startswith("do/"):  # a reload of a reply: to the page before it
         return PageResponse(303, location=run.shown)
     if name.startswith("chart/"):
@@ -141,6 +141,10 @@ def _document(
         words=run.words,
         nonce=lambda form: run.issue(form, name, args),
         chart=run.picture,
+        identity=run.app.identity,
+        name=name,
+        args=args,
+        information=run.site.information(),
         noise=noise,
         script=run.script,
         folded=run.site.ui.folded,
@@ -226,9 +230,9 @@ def _tampered(run: ServedRun, request: PageRequest, reason: str) -> PageResponse
     return PageResponse(403, f"refused: {reason}")
 
 
-def page_file(name: str, look: Theme) -> PageResponse:
+def page_file(name: str, look: Theme, identity: str) -> PageResponse:
     """Return a file that the pages of a theme refer to."""
-    for file in (stylesheet(look), SCRIPT):
+    for file in (stylesheet(look, identity), SCRIPT):
         if file.name == name:
             return PageResponse(200, file.text.encode(), file.content_type, kept=True)
     return PageResponse(404, "no such file")

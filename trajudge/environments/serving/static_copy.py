@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -16,6 +17,7 @@ from trajudge.environments.checks.walk import ControlNotFound, Walk
 from trajudge.environments.kit.chart import draw
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.listing import SORT
 from trajudge.environments.kit.reading import links
 from trajudge.environments.kit.style import stylesheet
 from trajudge.environments.kit.theme import theme, wordings
@@ -129,7 +131,8 @@ def _crawled(site: Site, most: int) -> dict[Place, Page]:
         pages[place] = site.get(place[0], dict(place[1]))
         for link in (*site.navigation(), *links(pages[place])):
             target = _place(link.page, link.args)
-            if target not in known:
+            # Another order shows the same rows: a copy has the one that the site has.
+            if target not in known and SORT not in link.args:
                 known.add(target)
                 waiting.append(target)
     return pages
@@ -150,9 +153,10 @@ def _written(
         pictures[name] = drawn
         return name
 
-    sheet = stylesheet(look)
+    sheet = stylesheet(look, app.identity)
     yield sheet.name, sheet.text.encode()
     shell = PageLayout(
+        identity=app.identity,
         title=app.title,
         navigation=site.navigation(),
         theme=look,
@@ -166,7 +170,10 @@ def _written(
     )
     for place, page in [*pages.items(), ((BEYOND, ()), _BEYOND)]:
         noted = page._replace(blocks=(Paragraph(NOTE), *page.blocks))
-        yield names.get(place, BEYOND), render(noted, shell).encode()
+        yield (
+            names.get(place, BEYOND),
+            render(noted, replace(shell, name=place[0], args=dict(place[1]))).encode(),
+        )
     yield from sorted(pictures.items())
 
 

@@ -189,6 +189,10 @@ class PageDocument:
                 into.children.append(child.text_content or "")
             elif tag and tag[0] not in "-!":
                 attributes = {name: value or "" for name, value in child.attributes.items()}
+                if tag == "details" and "unfolds" in attributes.get("class", ""):
+                    attributes["open"] = ""  # the style sheet opens it where there is room
+                elif tag == "summary" and "unfolds" in into.attributes.get("class", ""):
+                    attributes["hidden"] = ""
                 element = HtmlElement(tag, attributes, into)
                 element.bid = str(len(self.by_bid))
                 self.by_bid[element.bid] = element

@@ -17,9 +17,9 @@ from trajudge.environments.text.document import TICKED, HtmlElement, PageDocumen
 ROLES = {
     "a": "link", "article": "article", "aside": "complementary", "button": "button",
     "dd": "definition", "details": "group", "dl": "DescriptionList", "dt": "term",
-    "fieldset": "group",
-    "footer": "contentinfo", "form": "form", "h1": "heading", "h2": "heading", "h3": "heading",
-    "h4": "heading", "h5": "heading", "h6": "heading", "header": "banner", "img": "image",
+    "fieldset": "group", "footer": "contentinfo", "form": "form", "h1": "heading",
+    "h2": "heading", "h3": "heading", "h4": "heading", "h5": "heading", "h6": "heading",
+    "header": "banner", "img": "image",
     "input": "input", "label": "LabelText", "legend": "Legend", "li": "listitem", "main": "main",
     "nav": "navigation", "ol": "list", "option": "option", "p": "paragraph", "select": "combobox",
     "summary": "DisclosureTriangle", "table": "table", "td": "cell", "textarea": "textbox",
@@ -41,7 +41,17 @@ ATTRIBUTES = frozenset(
     | {"disabled", "for", "href", "id", "inert", "name", "open", "required", "role", "scope"}
     | {"selected", "size", "type", "value"}
     # What changes nothing in the tree:
-    | {"action", "aria-sort", "autocomplete", "class", "height", "method", "novalidate", "rel"}
+    | {
+        "action",
+        "aria-current",
+        "aria-sort",
+        "autocomplete",
+        "class",
+        "height",
+        "method",
+        "novalidate",
+        "rel",
+    }
     | {"rows", "src", "width"}
 )
 """The attributes that a page's elements may have, beside those of data."""
@@ -147,7 +157,8 @@ class _Walk:
 
     def element(self, element: HtmlElement, within: Within) -> None:
         attributes, tag = element.attributes, element.tag
-        if "inert" in attributes or "hidden" in attributes:
+        silent = tag == "img" and not attributes.get("alt")  # for the eye alone
+        if silent or "inert" in attributes or "hidden" in attributes:
             return
         role = attributes.get("role")
         if role is None:

@@ -107,7 +107,7 @@ def _card(ticket: sqlite3.Row, others: Sequence[str]) -> BoardCard:
     return BoardCard(ui.link_to(ticket, "ticket", "number"), ticket["subject"], moves)
 
 
-@ui.detail(sql=_TICKETS + " WHERE t.id = :id", under="tickets")
+@ui.detail("ticket", sql=_TICKETS + " WHERE t.id = :id", under="tickets")
 def ticket(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
         record,
@@ -175,7 +175,7 @@ def purchases(view: PageContext) -> Page:
     )
 
 
-@ui.detail(sql=_PURCHASES + " WHERE u.id = :id", under="purchases")
+@ui.detail("purchase", sql=_PURCHASES + " WHERE u.id = :id", under="purchases")
 def purchase(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
         record,

@@ -105,7 +105,7 @@ def reports(view: PageContext) -> Page:
     return lists.searched(view, "reports", _REPORT_COLUMNS, rows, filters)
 
 
-@ui.detail(sql=_REPORTS + " WHERE r.id = :id", under="reports")
+@ui.detail("report", sql=_REPORTS + " WHERE r.id = :id", under="reports")
 def report(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "category forum filed status note")
     of = ui.section_of("reported", parts.Link(record["about"], "post", {"id": record["post"]}))

@@ -182,7 +182,7 @@ def packing(view: PageContext) -> Page:
     return lists.list_page(view, "packing", "trip leaves", rows)
 
 
-@ui.detail("list", under="packing")
+@ui.detail("list", under="packing", also=False)
 def packed(view: PageContext, record: sqlite3.Row) -> Page:
     bag = view.args.get("bag", "")
     listed = view.state.rows(
