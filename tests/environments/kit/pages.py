@@ -71,9 +71,7 @@ def items(draw: st.DrawFn) -> parts.ItemList:
     row = st.builds(parts.ListRow, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
     columns = tuple(draw(LABEL) for _ in range(width + 1))
     rows = tuple(draw(st.lists(row, max_size=3)))
-    sorted_by = st.lists(LINK, min_size=width + 1, max_size=width + 1).map(tuple)
-    sorts = draw(sorted_by) if draw(st.booleans()) and rows else ()
-    return parts.ItemList(columns, rows, sorts=sorts)
+    return parts.ItemList(columns, rows)
 
 
 CHART = st.builds(
