@@ -71,9 +71,7 @@ def items(draw: st.DrawFn) -> parts.ItemList:
     row = st.builds(parts.ListRow, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
     columns = tuple(draw(LABEL) for _ in range(width + 1))
     rows = tuple(draw(st.lists(row, max_size=3)))
-    order = st.builds(parts.ListOrder, PLAIN, st.just({}), st.sampled_from((-1, 0, 1)))
-    orders = draw(st.lists(order, min_size=width + 1, max_size=width + 1).map(tuple))
-    return parts.ItemList(columns, rows, orders=orders if draw(st.booleans()) and rows else ())
+    return parts.ItemList(columns, rows)
 
 
 CHART = st.builds(
@@ -86,13 +84,11 @@ CHART = st.builds(
 FACTS = st.builds(parts.DefinitionList, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
 BARE = st.builds(parts.Form, LABEL, st.just(()), operation=PLAIN)
 NODES = st.recursive(
-    st.builds(parts.TreeViewItem, LINK | TEXT, st.just(())),
-    lambda inner: st.builds(
-        parts.TreeViewItem, LINK | TEXT, st.lists(inner, max_size=2).map(tuple)
-    ),
+    st.builds(parts.TreeNode, LINK | TEXT, st.just(())),
+    lambda inner: st.builds(parts.TreeNode, LINK | TEXT, st.lists(inner, max_size=2).map(tuple)),
     max_leaves=4,
 )
-CARD = st.builds(parts.BoardCard, LINK, TEXT, st.dictionaries(TEXT, BARE, max_size=2))
+CARD = st.builds(parts.Card, LINK, TEXT, st.dictionaries(TEXT, BARE, max_size=2))
 COLUMN = st.builds(parts.BoardColumn, TEXT, st.lists(CARD, max_size=2).map(tuple))
 LEAF = (
     st.builds(parts.Paragraph, LABEL)
@@ -104,7 +100,7 @@ LEAF = (
     | LINK
     | st.builds(parts.LinkList, LABEL, st.lists(LINK, max_size=3).map(tuple))
     | st.builds(parts.Menu, LABEL, st.lists(LINK | BARE, max_size=3).map(tuple))
-    | st.builds(parts.TreeView, LABEL, st.lists(NODES, max_size=2).map(tuple))
+    | st.builds(parts.Tree, LABEL, st.lists(NODES, max_size=2).map(tuple))
     | st.builds(parts.Board, st.lists(COLUMN, max_size=2).map(tuple))
 )
 
