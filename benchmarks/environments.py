@@ -422,7 +422,7 @@ def _vector(number: int) -> None:
     print(f"a vector of {number}: {60 * number / played.cpu:8.1f} steps/s of CPU time, with resets")
     begun = []
     for form in ("text", "browsergym"):
-        env = WebEnv(observation=form)  # type: ignore[arg-type]
+        env = WebEnv(observation=form)
         env.reset(seed=0)
         for _ in range(60):
             with spent() as one:

@@ -138,12 +138,12 @@ def _line(text: str) -> str:
 
 
 def _fact(
-    answer: ResolvedAnswer, right: bool | None, found: Sequence[str] = (), reason: str = ""
+    answer: ResolvedAnswer, right: bool | None, values: Sequence[str] = (), reason: str = ""
 ) -> AnswerFact:
     if not answer.values:
         right, reason = False, "the state has no right answer"
     reason = {True: "", None: "open to argument"}.get(right, reason or "another answer")
-    shown = tuple(text[:200] for text in found)
+    shown = tuple(text[:200] for text in values)
     return AnswerFact(
         kind=answer.kind, expected=answer.values, found=shown, right=right, reason=reason
     )
