@@ -20,7 +20,7 @@ from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.hosting.listeners import port_of
 from trajudge.environments.hosting.openenv import OpenEnvServer
-from trajudge.environments.hosting.tasks import Tasks
+from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
 from trajudge.environments.recording.episode import play_offline
 from trajudge.util.machine import listen
 
@@ -199,6 +199,14 @@ def test_agentgyms_routes_lead_to_an_episode(url: str, way: list[str]) -> None:
     assert (reply["reward"], reply["terminated"], reply["truncated"]) == (1.0, True, False)
     assert over_http(url, "POST", "/close", {"env_idx": number})[1] == {"closed": True}
     assert over_http(url, "GET", f"/observation?env_idx={number}")[0] == 404
+
+
+def test_no_task_is_drawn_whose_charts_the_text_engine_cannot_show() -> None:
+    charts = {"shop.cheapest-month", "press.best-day"}
+    for name in charts:
+        assert Tasks().find(name, None, 0).config.app == name.partition(".")[0]
+        with pytest.raises(NoSuchTask, match="no task is called"):
+            Tasks().find(name, None, 0, pictures=False)
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "http://x.example"}, {"Host": "x.example"}])

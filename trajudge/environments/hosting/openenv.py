@@ -113,7 +113,7 @@ class TrainingSession:
     def reset(self, wish: ResetWish) -> EpisodeStep:
         """Begin an episode. Raises NoSuchTask."""
         seed = randbelow(2**31) if wish.seed is None else wish.seed
-        case = self._tasks.find(wish.task, wish.level, seed)
+        case = self._tasks.find(wish.task, wish.level, seed, pictures=False)
         with self._lock:
             self._close()
             run = open_run(case.config, self._secret, token_hex(16), case.goal)

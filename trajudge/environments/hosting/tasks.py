@@ -38,11 +38,14 @@ class Tasks:
             ]
         return [{"task": f"{app}.{s.id}"} for app in APPS for s in load_app(app).scenarios]
 
-    def find(self, task: str | None, level: int | None, seed: int) -> Case:
-        """Return the task of a name, or one that is drawn. Raises NoSuchTask."""
+    def find(
+        self, task: str | None, level: int | None, seed: int, *, pictures: bool = True
+    ) -> Case:
+        """Return the task of a name, or one that is drawn; without ``pictures`` none is drawn whose
+        charts must be read. Raises NoSuchTask."""
         rng = np.random.default_rng(seed)
         if not self._cases:
-            return _drawn(task or "", level, rng)
+            return _drawn(task or "", level, rng, pictures=pictures)
         if task is not None:
             if task not in self._cases:
                 raise NoSuchTask(f"no task is called {task!r}: GET /v1/tasks lists them")
@@ -53,7 +56,7 @@ class Tasks:
         return fitting[int(rng.integers(len(fitting)))]
 
 
-def _drawn(task: str, level: int | None, rng: np.random.Generator) -> Case:
+def _drawn(task: str, level: int | None, rng: np.random.Generator, *, pictures: bool) -> Case:
     app_name, _, scenario_name = task.partition(".")
     try:
         apps = [load_app(name) for name in ([app_name] if app_name else APPS)]
@@ -63,7 +66,7 @@ def _drawn(task: str, level: int | None, rng: np.random.Generator) -> Case:
         (app, scenario.id)
         for app in apps
         for scenario in app.scenarios
-        if scenario_name in ("", scenario.id)
+        if scenario_name in ("", scenario.id) and (pictures or not scenario.charts)
     ]
     if not scenarios:
         raise NoSuchTask(f"no task is called {task!r}: GET /v1/tasks lists them")
