@@ -40,8 +40,8 @@ def test_a_word_that_only_successes_say_is_seen(source: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_runs_give_little_of_their_success_away(seed: int) -> None:
-    """The goal is 0.65 from all together; it is not met. What stands here keeps it from rising, on a
-    third of the scenarios, where the area varies by some hundredths."""
+    """The goal is 0.65 from all together; it is not met. What stands here keeps it from rising, on
+    a third of the scenarios, where the area varies by some hundredths."""
     sample = list(played(seed, every=3))
     assert len(sample) >= 20 * len(AGENTS)
     found = areas(sample, seed)
