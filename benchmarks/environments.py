@@ -148,7 +148,7 @@ def generation(rounds: int) -> None:
 
 def generated(count: int) -> None:
     """Cases of level 2 as ``env generate`` makes them, data profiles and search included."""
-    wanted = SuiteSpecification(apps=APPS, level=2, count=count)
+    wanted = SuiteSpecification(apps=tuple(APPS), level=2, count=count)
     start = time.process_time()
     made = produce(wanted, planned(wanted, None))
     used = 1000 * (time.process_time() - start) / len(made.cases)
