@@ -228,7 +228,7 @@ def test_an_installed_application_is_offered_and_imported_only_when_named(
 ) -> None:
     (site / NAME / "__init__.py").write_text("raise RuntimeError")
     said = ran(tmp_path, "trajudge env generate --app libary", site)
-    assert said.endswith("press (content-creation), library (of the package reading-room)\n"), said
+    assert said.endswith("(enterprise-process), library (of the package reading-room)\n"), said
 
 
 def test_a_package_with_the_name_of_one_of_ours_is_refused(site: Path, tmp_path: Path) -> None:

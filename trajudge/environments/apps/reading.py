@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
-from trajudge.environments.model.schema import Kind, table
+from trajudge.environments.model.schema import Kind, TableSchema, table
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
