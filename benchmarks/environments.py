@@ -23,6 +23,9 @@ from statistics import median
 from threading import Thread
 from typing import Any
 
+import gymnasium
+import numpy as np
+
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.agents.scripted import Scripted
@@ -41,6 +44,8 @@ from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.server import Server, serve
 from trajudge.environments.serving.static_copy import NotStatic, bundle
 from trajudge.environments.serving.static_export import write_bundle
+from trajudge.environments.stages import SuiteSpecification, produce
+from trajudge.environments.stages.planning import planned
 
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 COPIED = 40  # pages of a static copy
@@ -139,6 +144,19 @@ def generation(rounds: int) -> None:
         say(f"configurations checked, {app}", f"{len(found) / used:,.0f} /s", note=note)
         total, seconds = total + len(found), seconds + used
     say("configurations checked, all", f"{total / seconds:,.0f} /s", ">= 1,000 /s")
+
+
+def generated(count: int) -> None:
+    """Cases of level 2 as ``env generate`` makes them, data profiles and search included."""
+    wanted = SuiteSpecification(apps=APPS, level=2, count=count)
+    start = time.process_time()
+    made = produce(wanted, planned(wanted, None))
+    used = 1000 * (time.process_time() - start) / len(made.cases)
+    proved = sum(case.fewest is not None for case in made.cases)
+    note = (
+        f"shortest way proved for {proved} of {len(made.cases)}; {made.tally.tried.total()} tried"
+    )
+    say("a case of level 2, generated", f"{used:.0f} ms CPU", "<= 20 ms", note)
 
 
 def sound(count: int, keep: Callable[[Case], bool] = lambda _: True) -> list[Case]:
@@ -360,34 +378,60 @@ def actions(case: Case) -> list[str]:
 
 
 def gym(count: int) -> None:
-    """Steps per second of the Gymnasium environment."""
+    """Steps per second of the Gymnasium environment, resets apart, and of a vector of 16."""
     cases = sound(count)
     envs = {
-        "Chromium, screenshots": WebEnv(cases),
-        "Chromium, text": WebEnv(cases, pictures=False),
-        "no browser": WebEnv(cases, browser=False),
+        "Chromium, screenshots": WebEnv(cases=cases, engine="chromium"),
+        "Chromium, text": WebEnv(cases=cases, engine="chromium", pictures=False),
+        "text engine": WebEnv(cases=cases),
+        "text engine, BrowserGym": WebEnv(cases=cases, observation="browsergym"),
     }
     for env in envs.values():
         env.reset(seed=0)  # starts the browser
-    used = {name: Spent() for name in envs}
+    used = {name: (Spent(), Spent()) for name in envs}
     steps = 0
     for case in cases:
         known = actions(case)
         steps += len(known)
         for name, env in envs.items():
-            with spent() as played:
+            with spent() as begun:
                 env.reset(options={"case": case.id})
+            with spent() as played:
                 for action in known:
                     env.step(action)
-            used[name].wall += played.wall
-            used[name].cpu += played.cpu
-    slowest = used["Chromium, screenshots"]
-    for name, each in used.items():
+            for total, part in zip(used[name], (begun, played), strict=True):
+                total.wall += part.wall
+                total.cpu += part.cpu
+    for name, (begun, played) in used.items():
         print(
-            f"{name:22} {steps / each.wall:8.1f} steps/s of wall time, {steps / each.cpu:8.1f} of "
-            f"CPU time; {slowest.wall / each.wall:6.1f} times the first"
+            f"{name:24} {steps / played.cpu:8.1f} steps/s of CPU time, {steps / played.wall:8.1f} "
+            f"of wall time; a reset takes {1000 * begun.cpu / len(cases):6.1f} ms of CPU time"
         )
         envs[name].close()
+    _vector(16)
+
+
+def _vector(number: int) -> None:
+    """Play random actions in a vector of the text engine, with draws and resets as they come."""
+    envs = gymnasium.make_vec("trajudge/all-v0", number)
+    envs.reset(seed=0)
+    offered = [env.action_space for env in envs.unwrapped.envs]  # type: ignore[attr-defined]
+    with spent() as played:
+        for _ in range(60):
+            envs.step(tuple(space.sample() for space in offered))
+    print(f"a vector of {number}: {60 * number / played.cpu:8.1f} steps/s of CPU time, with resets")
+    begun = []
+    for form in ("text", "browsergym"):
+        env = WebEnv(observation=form)
+        env.reset(seed=0)
+        for _ in range(60):
+            with spent() as one:
+                env.reset()
+            begun.append(1000 * one.cpu)
+        half, late = np.percentile(begun, (50, 95))
+        print(f"a drawn reset, {form}: median {half:.1f} ms of CPU time, 95th centile {late:.1f}")
+        begun = []
+    envs.close()
 
 
 def main() -> None:
@@ -399,6 +443,7 @@ def main() -> None:
     share = 4 if options.quick else 1
     parts: dict[str, Callable[[], None]] = {
         "generation": lambda: generation(60 // share),
+        "generate": lambda: generated(400 // share),
         "export": lambda: export(80 // share),
         "steps": lambda: steps(9),
         "reuse": lambda: reuse(20 // share),

@@ -278,8 +278,12 @@ def test_every_command_is_spelled_as_the_parser_has_it(
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    [code] = [block for language, block in BLOCK.findall(README) if language == "python"]
-    assert len([line for line in code.splitlines() if line]) <= 10
+    [loop, code] = [block for language, block in BLOCK.findall(README) if language == "python"]
+    for block in (loop, code):
+        assert len([line for line in block.splitlines() if line]) <= 10
+    played: dict[str, Any] = {}
+    exec(compile(loop, "README.md", "exec"), played)
+    assert played["info"]["status"] == "judged" and played["reward"] in (0.0, 1.0)
     with LlmServer() as server:
         monkeypatch.setenv("OPENAI_API_KEY", "a-key")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")

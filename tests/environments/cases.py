@@ -10,15 +10,17 @@ from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.model.case import Case
-from trajudge.environments.model.config import Config
+from trajudge.environments.model.config import PROFILES, Config
 from trajudge.environments.model.spec import FormSubmission, Rejected, Success
 
 
 @cache
 def sound(scenario: str, app: str = "shop", **axes: int) -> Case:
-    """The first sound case of a scenario in the given axes (the plain ones by default)."""
-    for index in range(40):
-        config = Config(app=app, scenario=scenario, **{"instance": index, **axes})
+    """The first sound case of a scenario in the given axes (the plain ones by default, another
+    data profile where the plain one has none)."""
+    for index in range(40 * PROFILES):
+        plain = {"instance": index % 40, "profile": index // 40}
+        config = Config(app=app, scenario=scenario, **{**plain, **axes})
         found = check(load_app(app), config)
         if isinstance(found, Case):
             return found

@@ -1,24 +1,23 @@
-"""How well numbers that need no look at a page tell success from failure.
+"""How well a run's words, actions and numbers tell success from failure, its pages aside.
 
-A random forest on four numbers of a run (steps, errors, length of the last message, distinct
-actions) is asked whether the run succeeded, cross-validated by scenario. 0.5 is chance; a judge
-that beats this figure has looked at something. Labels come from the state.
-
-``python -m tests.environments.agents.page_blind FILE`` plays every scripted agent on a case of
-every scenario (in the text engine, ``environments.text``) and writes the runs.
+A logistic regression reads the reasoning, the answer and the actions as bags of words, and counts
+(actions, errors, length of the answer, distinct actions), cross-validated by scenario. The sample
+holds as many successes as failures of each scenario: how often a scenario succeeds tells nothing of
+a run. 0.5 is chance; labels come from the state. ``python -m tests.environments.agents.page_blind``
+prints the areas.
 """
 
 from __future__ import annotations
 
-import csv
+import re
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajudge.environments.agents.protocol import Job, NotPlayed
+from trajudge.environments.agents.protocol import NotPlayed
 from trajudge.environments.agents.script import AGENTS
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.checks.integrity import check
@@ -28,41 +27,31 @@ from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
 from trajudge.environments.recording.jobs import jobs_for
 from trajudge.environments.recording.recorder import recorded_offline
 
-GOAL = 0.65
 FOLDS = 5
-TREES = 60
-RESAMPLES = 400
 TRIED = 400  # configurations of a scenario
 NOISY = 0.3  # how many cases have noise
+SOURCES = ("reasoning", "answer", "actions", "counts", "together")
+_BID = re.compile(r"'\d+'")
 
 
-class Numbers(NamedTuple):
+class BlindRun(NamedTuple):
     """What is known of a run without its pages, and whether it succeeded."""
 
-    case: str
-    agent: str
-    attempt: int
-    steps: int
-    errors: int
-    length: int
-    distinct: int
+    scenario: str
     success: bool
+    reasoning: str
+    answer: str
+    actions: str
+    counts: tuple[int, ...]
 
-    @property
-    def task(self) -> str:
-        """The scenario: runs of the same one are in the same fold."""
-        return ".".join(self.case.split(".")[:2])
 
-
-def cases(each: int, seed: int = 0) -> Iterator[Case]:
-    """Yield so many sound cases of every scenario, a few of them with noise."""
-    for name in APPS:
-        app = load_app(name)
-        for scenario in app.scenarios:
-            rng = generator("page-blind", name, scenario.id, seed)
-            drawn = (check(app, _drawn(name, scenario.id, rng)) for _ in range(TRIED))
-            sound = (found for found in drawn if isinstance(found, Case))
-            yield from (case for _, case in zip(range(each), sound, strict=False))
+def cases(seed: int, every: int) -> Iterator[Case]:
+    """Yield a sound case of every n-th scenario, some of them with noise."""
+    names = [(name, scenario.id) for name in APPS for scenario in load_app(name).scenarios]
+    for name, scenario in names[seed % every :: every]:
+        rng = generator("page-blind", name, scenario, seed)
+        drawn = (check(load_app(name), _drawn(name, scenario, rng)) for _ in range(TRIED))
+        yield from islice((case for case in drawn if isinstance(case, Case)), 1)
 
 
 def _drawn(app: str, scenario: str, rng: np.random.Generator) -> Config:
@@ -74,75 +63,76 @@ def _drawn(app: str, scenario: str, rng: np.random.Generator) -> Config:
     )  # fmt: skip
 
 
-def numbers(job: Job, seed: int = 0) -> Numbers | None:
-    """Play a job; None where there is no run, or where its success is open."""
-    try:
-        recorded = recorded_offline(job, seed)
-    except NotPlayed:
-        return None
-    run, success = recorded.trajectory, recorded.finding.labels.success
-    actions = [step.action for step in run.steps if step.action]
-    errors = sum(step.observation.page_error is not None for step in run.steps)
-    if success is None:
-        return None
-    return Numbers(
-        job.config.id, job.agent, job.attempt, len(actions), errors, len(run.answer or ""),
-        len(set(actions)), success,
-    )  # fmt: skip
+def played(seed: int, every: int = 1) -> Iterator[BlindRun]:
+    """Play every scripted agent on the cases, and yield the runs whose success is known."""
+    for job in jobs_for(list(cases(seed, every)), list(AGENTS)):
+        try:
+            recorded = recorded_offline(job, seed)
+        except NotPlayed:
+            continue
+        success, run = recorded.finding.labels.success, recorded.trajectory
+        actions = [step.action for step in run.steps if step.action]
+        if success is None:
+            continue
+        yield BlindRun(
+            f"{job.config.app}.{job.config.scenario}", success,
+            " ".join(step.reasoning or "" for step in run.steps), run.answer or "",
+            " ".join(_BID.sub("B", a) for a in actions if not a.startswith("send_msg_to_user")),
+            (
+                len(actions), sum(s.observation.page_error is not None for s in run.steps),
+                len(run.answer or ""), len(set(actions)),
+            ),
+        )  # fmt: skip
 
 
-def predicted(runs: Sequence[Numbers], seed: int = 0) -> np.ndarray:
-    """Return the forest's score of every run, (n,), from folds that hold none of its scenario."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.model_selection import GroupKFold, cross_val_predict
-
-    features = np.array([run[3:7] for run in runs], float)
-    success = np.array([run.success for run in runs])
-    forest = RandomForestClassifier(TREES, min_samples_leaf=5, random_state=seed)
-    scores: np.ndarray = cross_val_predict(
-        forest, features, success, groups=[run.task for run in runs],
-        cv=GroupKFold(FOLDS), method="predict_proba",
-    )  # fmt: skip
-    return scores[:, 1]
-
-
-def auc(runs: Sequence[Numbers], seed: int = 0) -> tuple[float, float, float]:
-    """Return the area under the ROC curve and its 95 % limits, scenarios resampled."""
-    from sklearn.metrics import roc_auc_score
-
-    scores = predicted(runs, seed)
-    success = np.array([run.success for run in runs])
-    tasks = sorted({run.task for run in runs})
-    rows = [np.array([n for n, run in enumerate(runs) if run.task == task]) for task in tasks]
+def balanced(runs: Sequence[BlindRun], seed: int) -> list[BlindRun]:
+    """Return as many failures as successes of each scenario, drawn."""
     rng = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(RESAMPLES):
-        at = np.concatenate([rows[n] for n in rng.integers(len(rows), size=len(rows))])
-        drawn.append(roc_auc_score(success[at], scores[at]))
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(roc_auc_score(success, scores)), float(low), float(high)
+    drawn: list[BlindRun] = []
+    for scenario in sorted({run.scenario for run in runs}):
+        sides = [
+            [run for run in runs if run.scenario == scenario and run.success is success]
+            for success in (True, False)
+        ]
+        count = min(map(len, sides))
+        drawn += [side[n] for side in sides for n in rng.permutation(len(side))[:count]]
+    return drawn
 
 
-def write(path: Path, runs: Sequence[Numbers]) -> None:
-    """Write the runs as CSV."""
-    with path.open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(Numbers._fields)
-        table.writerows([*run[:-1], int(run.success)] for run in runs)
+def areas(runs: Sequence[BlindRun], seed: int) -> dict[str, float]:
+    """Return the area under the ROC curve from each source alone, and from all together."""
+    from scipy import sparse
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler
 
+    runs = balanced(runs, seed)
+    success = [run.success for run in runs]
+    bags: dict[str, Any] = {
+        source: CountVectorizer(ngram_range=(1, 2), min_df=5).fit_transform(
+            [getattr(run, source) for run in runs]
+        )
+        for source in SOURCES[:3]
+    }
+    bags["counts"] = sparse.csr_matrix(np.array([run.counts for run in runs], float))
+    bags["together"] = sparse.hstack(list(bags.values())).tocsr()
 
-def read(path: Path) -> list[Numbers]:
-    """Read what ``write`` wrote."""
-    with path.open(newline="") as file:
-        rows = list(csv.reader(file))[1:]
-    return [Numbers(row[0], row[1], *_counts(row[2:7]), row[7] == "1") for row in rows]
+    def area(features: Any) -> float:
+        model = make_pipeline(MaxAbsScaler(), LogisticRegression(C=0.3, max_iter=300))
+        scores = cross_val_predict(
+            model, features, success, groups=[run.scenario for run in runs],
+            cv=GroupKFold(FOLDS), method="predict_proba",
+        )  # fmt: skip
+        return float(roc_auc_score(success, scores[:, 1]))
 
-
-def _counts(cells: Sequence[str]) -> tuple[int, int, int, int, int]:
-    attempt, steps, errors, length, distinct = map(int, cells)
-    return attempt, steps, errors, length, distinct
+    return {source: round(area(bags[source]), 3) for source in SOURCES}
 
 
 if __name__ == "__main__":
-    played = [numbers(job) for job in jobs_for(list(cases(1)), list(AGENTS))]
-    write(Path(sys.argv[1]), [run for run in played if run is not None])
+    for number in (0, 1):
+        sample = list(played(number))
+        sys.stdout.write(f"seed {number}, {len(sample)} runs: {areas(sample, number)}\n")
+        sys.stdout.flush()

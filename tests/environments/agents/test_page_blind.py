@@ -1,64 +1,50 @@
-"""Numbers that need no look at a page do not tell which runs succeeded."""
+"""How much of a scripted run's success its words, actions and numbers give away."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.environments.agents import page_blind
-from tests.environments.cases import job
+from tests.environments.agents.page_blind import BlindRun, areas, balanced, played
 from trajudge.environments.agents.script import AGENTS
-from trajudge.environments.apps import load_app
-from trajudge.environments.checks.integrity import check
-from trajudge.environments.model.case import Case
-from trajudge.environments.model.config import Config
-
-RECORDED = Path(__file__).parent / "page_blind.csv"
-MEND = f"record the set anew: python -m tests.environments.agents.page_blind {RECORDED.name}"
 
 
-@pytest.fixture(scope="module")
-def runs() -> list[page_blind.Numbers]:
-    return page_blind.read(RECORDED)
+def runs(count: int) -> list[BlindRun]:
+    """Make runs of ten scenarios that differ in nothing but their number and success."""
+    return [
+        BlindRun(
+            f"app.s{n % 10}", n % 20 < 10, "I go on.", "It is done.", "click(B)", (n % 7, 0, 11, 3)
+        )
+        for n in range(count)
+    ]
 
 
-def test_the_set_is_of_every_agent_and_every_scenario(runs: list[page_blind.Numbers]) -> None:
-    assert {run.agent for run in runs} == set(AGENTS)
-    assert len({run.task for run in runs}) >= 100
-    assert len(runs) >= 1500
+def test_every_scenario_has_as_many_failures_as_successes() -> None:
+    lopsided = [run for run in runs(400) if run.success or run.scenario != "app.s3"][:-1]
+    sample = balanced(lopsided, 0)
+    assert "app.s3" not in {run.scenario for run in sample}
+    assert sum(run.success for run in sample) * 2 == len(sample)
 
 
-@pytest.mark.slow
-def test_a_forest_on_four_numbers_does_little_better_than_chance(
-    runs: list[page_blind.Numbers],
-) -> None:
-    area, low, high = page_blind.auc(runs)
-    assert area <= page_blind.GOAL
-    assert high - low < 0.08
-
-
-def test_a_forest_tells_runs_by_their_length_where_it_tells_success(
-    runs: list[page_blind.Numbers],
-) -> None:
-    """The measure sees what it is to see: the longer half a success, and it knows."""
-    from sklearn.metrics import roc_auc_score
-
-    middle = sorted(run.steps for run in runs)[len(runs) // 2]
-    changed = [run._replace(success=run.steps > middle) for run in runs]
-    scores = page_blind.predicted(changed)
-    assert roc_auc_score([run.success for run in changed], scores) > 0.99
+@pytest.mark.parametrize("source", ["reasoning", "answer", "actions"])
+def test_a_word_that_only_successes_say_is_seen(source: str) -> None:
+    """The measure sees what it is to see, in each source and in all of them together."""
+    telling = [
+        run._replace(**{source: f"{getattr(run, source)} {'finally' if run.success else 'again'}"})
+        for run in runs(400)
+    ]
+    found = areas(telling, 0)
+    assert found[source] > 0.99 and found["together"] > 0.99
+    assert found["counts"] < 0.6
 
 
 @pytest.mark.slow
-def test_the_agents_still_do_what_was_recorded(runs: list[page_blind.Numbers]) -> None:
-    cases: dict[str, Case] = {}
-    for run in runs[:: len(runs) // 40]:
-        if run.case not in cases:
-            app, scenario, *axes = run.case.split(".")
-            names = ("instance", "profile", "theme", "ui", "noise", "seed")
-            given = {name: int(axis[1:]) for name, axis in zip(names, axes, strict=True)}
-            found = check(load_app(app), Config(app=app, scenario=scenario, **given))
-            assert isinstance(found, Case), MEND
-            cases[run.case] = found
-        assert page_blind.numbers(job(cases[run.case], run.agent, run.attempt)) == run, MEND
+@pytest.mark.parametrize("seed", [0, 1])
+def test_runs_give_little_of_their_success_away(seed: int) -> None:
+    """Areas of two seeds over all scenarios stand in docs/environments.md; a third of the scenarios
+    is played here, where the area varies more."""
+    sample = list(played(seed, every=3))
+    assert len(sample) >= 20 * len(AGENTS)
+    found = areas(sample, seed)
+    assert found["answer"] <= 0.65
+    assert found["counts"] <= 0.65
+    assert found["together"] <= 0.8

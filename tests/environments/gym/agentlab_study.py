@@ -48,7 +48,7 @@ def text_of(message: Any) -> str:
     return content if isinstance(content, str) else "\n".join(part["text"] for part in content)
 
 
-class ScriptedModel(AbstractChatModel):
+class ScriptedModel(AbstractChatModel):  # type: ignore[misc]
     """Answers a prompt with the next move of the goal in it, on the bid that the prompt shows."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class ScriptedModel(AbstractChatModel):
 
 
 @dataclass
-class ScriptedArgs(BaseModelArgs):
+class ScriptedArgs(BaseModelArgs):  # type: ignore[misc]
     def make_model(self) -> ScriptedModel:
         return ScriptedModel()
 

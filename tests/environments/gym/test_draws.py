@@ -79,7 +79,7 @@ def test_what_is_drawn_is_a_fair_task_and_the_same_for_a_seed(split: Split) -> N
 def test_axes_that_do_not_move_stand_still_and_a_level_is_kept() -> None:
     offered, _ = templates("shop.buy", "train", pictures=False)
     rng = np.random.default_rng(0)
-    still = [draw(rng, offered, "train", axes=("instance",)).config for _ in range(8)]
+    still = [draw(rng, offered, "train", axes=["instance"]).config for _ in range(8)]
     assert {(c.profile, c.theme, c.ui, c.noise, c.seed) for c in still} == {
         (0, still[0].theme, 0, 0, 0)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import pickle
@@ -61,13 +62,10 @@ def played(env: WebEnv, case: Case, actions: Sequence[str]) -> tuple[float, bool
     raise AssertionError("the episode did not end")
 
 
-def click(env: WebEnv, *names: str) -> str:
-    """A click on the first button whose name holds one of these words."""
-    offered = env.action_space.elements
-    buttons = (one for one in offered if one.role == "button")
-    return next(
-        f"click({one.bid!r})" for one in buttons if any(n in one.name.lower() for n in names)
-    )
+def click(env: WebEnv, name: str) -> str:
+    """A click on the button whose name ends so."""
+    buttons = (one for one in env.action_space.elements if one.role == "button")
+    return next(f"click({one.bid!r})" for one in buttons if one.name.endswith(name))
 
 
 def oracles_actions(case: Case) -> list[str]:
@@ -209,7 +207,7 @@ def test_a_seed_draws_the_same_cases_and_nothing_is_learnt_by_heart(offline: Web
 
 
 def test_the_python_of_the_docs_runs(cases: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "gym.md").read_text(encoding="utf-8")
     [code] = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     monkeypatch.chdir(cases.parent)
     shown: dict[str, Any] = {"policy": lambda seen: "send_msg_to_user('No.')"}
@@ -339,7 +337,7 @@ def test_the_values_of_a_line_come_back_as_they_were() -> None:
 def test_what_is_visible_is_left_out_where_it_is_off() -> None:
     trees = []
     for visible in ("rendered", "off"):
-        env = WebEnv("press", visible=visible)  # type: ignore[arg-type]
+        env = WebEnv("press", visible=visible)
         trees.append(env.reset(seed=1)[0]["axtree"])
     assert ", visible" in trees[0]
     assert trees[0].replace(", visible", "") == trees[1]
@@ -361,6 +359,7 @@ def test_what_is_done_and_undone_earns_nothing() -> None:
     """Potential-based shaping: the sum of the rewards is that of the last state alone."""
     wish = sound("wish")
     way = oracles_actions(wish)[:-1]
+    thing = next(ast.literal_eval(one[4:])[1] for one in way if one.startswith("fill("))
     returns = []
     for farmed in (False, True):
         env = WebEnv(cases=[wish], reward="progress", max_steps=200)
@@ -368,7 +367,7 @@ def test_what_is_done_and_undone_earns_nothing() -> None:
         gained = [env.step(action)[1] for action in way]
         assert sum(gained) == pytest.approx(1.0), "the wish is there, and the answer is due"
         for _ in range(10 * farmed):
-            gained.append(env.step(click(env, "remove", "take"))[1])
+            gained.append(env.step(click(env, thing))[1])
             assert sum(gained) == pytest.approx(0.0)
             gained += [env.step(action)[1] for action in ("go_back()", *way)]
         *_, reward, _, _, info = env.step("send_msg_to_user('Done.')")
@@ -438,7 +437,7 @@ def test_a_vector_shows_what_its_environments_show_alone() -> None:
 
 
 def test_a_random_agent_fills_in_a_form_and_sends_it() -> None:
-    env = WebEnv("shop.buy", axes=("instance",), max_steps=400)
+    env = WebEnv("shop.buy", axes=["instance"], max_steps=400)
     env.reset(seed=0)
     env.action_space.seed(0)
     for _ in range(399):

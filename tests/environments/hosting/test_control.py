@@ -105,8 +105,8 @@ def test_no_response_to_a_run_token_says_what_is_true(served: Served) -> None:
     opened = served.open(task=PRICE)
     right, run = answer_of(served, opened), served.run(opened).run
     token, path = opened["run_token"], f"/v1/runs/{opened['id']}"
-    private = ("GET", f"{path}/verdict"), ("DELETE", path), ("GET", "/v1/tasks")
-    private += ("POST", "/v1/runs"), ("POST", "/v1/batches")
+    private = [("GET", f"{path}/verdict"), ("DELETE", path), ("GET", "/v1/tasks")]
+    private += [("POST", "/v1/runs"), ("POST", "/v1/batches")]
     replies = [served.ask(method, each, {}, token) for method, each in private]
     assert {reply.status for reply in replies} == {401}
     steps = {"steps": [{"action": "click('1')", "reasoning": "r"}]}

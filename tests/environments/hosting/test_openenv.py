@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from tests.environments.cases import job, sound
 from tests.environments.hosting.served import serving
+from tests.environments.hosting.test_guide import OPENENV
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.hosting.listeners import port_of
@@ -84,8 +86,8 @@ def over_socket(url: str, *messages: object) -> list[Any]:
         async with session.ws_connect("/ws") as socket:
             replies = []
             for message in messages:
-                sent = socket.send_str if isinstance(message, str) else socket.send_json
-                await sent(message)
+                text = message if isinstance(message, str) else json.dumps(message)
+                await socket.send_str(text)
                 replies.append(await socket.receive_json())
             return replies
 
@@ -216,3 +218,8 @@ def test_openenv_cores_client_plays_an_episode(url: str, way: list[str]) -> None
     result, refused = played.stdout.splitlines()
     assert result == f"True 1.0 {len(way)}"
     assert "VALIDATION_ERROR" in refused
+    example = OPENENV.replace("http://127.0.0.1:8380", url)
+    policy = f"actions = iter({way!r})\npolicy = lambda _: next(actions)\n"
+    guide = policy + example.replace("seed=0", f"task={CASES[0].id!r}")
+    played = subprocess.run([python, "-c", guide], capture_output=True, text=True, check=True)
+    assert played.stdout == "1.0\n"

@@ -145,7 +145,7 @@ def test_a_list_comes_in_the_order_of_a_column() -> None:
 def test_a_feed_has_its_next_part_in_itself() -> None:
     (items,) = listing(view("1"), "mugs", ("Mug",), ROWS, feed=True)
     assert isinstance(items, parts.ItemList)
-    assert items.feed == parts.Link(Word("next_page"), "mugs", {"kind": "mug", PART: "2"})
+    assert items.next == parts.Link(Word("next_page"), "mugs", {"kind": "mug", PART: "2"})
 
 
 def test_a_short_list_has_no_neighbours() -> None:

@@ -69,18 +69,18 @@ BLOCKS: dict[str, parts.Block] = {
     ),
     "form": EDIT,
     "table": parts.ItemList(("Wood", "Price"), GOODS, complete=True),
-    "feed": parts.ItemList(("Wood", "Price"), GOODS[:2], feed=NEXT),
-    "tree": parts.Tree(
+    "feed": parts.ItemList(("Wood", "Price"), GOODS[:2], grows=True, next=NEXT),
+    "tree": parts.TreeView(
         "Rules",
         (
-            parts.TreeNode(parts.Link("First", "first"), (parts.TreeNode("1.1"),)),
-            parts.TreeNode("Second", (parts.TreeNode("2.1"), parts.TreeNode("2.2"))),
+            parts.TreeViewItem(parts.Link("First", "first"), (parts.TreeViewItem("1.1"),)),
+            parts.TreeViewItem("Second", (parts.TreeViewItem("2.1"), parts.TreeViewItem("2.2"))),
         ),
     ),
     "board": parts.Board(
         (
             parts.BoardColumn(
-                "open", (parts.Card(parts.Link("T-1", "t"), "a leak", _moves("T-1", "done")),)
+                "open", (parts.BoardCard(parts.Link("T-1", "t"), "a leak", _moves("T-1", "done")),)
             ),
             parts.BoardColumn("done", ()),
         )
@@ -134,9 +134,8 @@ class Stage:
             file = files[path]
             route.fulfill(body=file.text, content_type=file.content_type)
         elif request.resource_type == "xhr":
-            rest = parts.ItemList(("Wood", "Price"), GOODS[2:], feed=None)._replace(feed=None)
-            more = document(Page("List", (rest._replace(feed=NEXT),)), script=True)
-            last = re.sub(r'<p class="more"><a rel="next".*?</p>', "", more)
+            rest = parts.ItemList(("Wood", "Price"), GOODS[2:], grows=True)
+            last = document(Page("List", (rest,)), script=True)
             route.fulfill(body=last, content_type="text/html", headers=HEADERS)
         else:
             if path != "/":

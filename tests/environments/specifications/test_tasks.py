@@ -102,7 +102,7 @@ def test_what_an_agent_may_leave_out_is_not_asked_for() -> None:
 
 
 def test_a_question_is_a_list_of_values_of_its_kind() -> None:
-    task = specification(sound("cheapest"))
+    task = specification(sound("manager-of", "helpdesk"))
     assert task.answer_check is not None
     name = _wanted(task)
     assert name in task.answer_check.results_schema["items"]["enum"]

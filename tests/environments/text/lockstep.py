@@ -168,6 +168,6 @@ def _drawn(seen: AgentObservation, origin: str, rng: np.random.Generator) -> str
         case "Date":
             return write("fill", element.bid, one_of(DATES))
         case "option" if chance < 0.9:
-            lists = [e.bid for e in seen.elements if e.role == "combobox"]
+            lists = [e.bid for e in seen.elements if e.role in ("combobox", "listbox")]
             return write("select_option", one_of(lists), element.name)
     return write("click", element.bid)

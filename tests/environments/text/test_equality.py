@@ -14,6 +14,7 @@ from trajudge.environments.agents.script import AGENTS
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.chromium import Browser, launch
+from trajudge.environments.model.axes import ui
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.recorder import Recorder, recorded_offline
 from trajudge.environments.serving.server import Server, serve
@@ -78,7 +79,9 @@ def test_scripted_agents_get_the_same_labels(recorder: Recorder, text_only: None
             continue
         real = recorder.record(job(case, name))
         assert offline.finding.labels == real.finding.labels, (config.id, name)
+        compared += 1
+        if ui(load_app(config.app), config.ui, config.seed).script == "full":
+            continue  # a control that looks otherwise is used otherwise
         for ours, theirs in zip(offline.trajectory.steps, real.trajectory.steps, strict=True):
             assert (ours.action or "").partition("(")[0] == (theirs.action or "").partition("(")[0]
-        compared += 1
     assert compared >= len(AGENTS) - 3

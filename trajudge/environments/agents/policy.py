@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from trajudge.environments.agents.script import Behaviour, Intent, Raw, Return, Say, Wander
+from trajudge.environments.agents.script import Behaviour, Fumble, Intent, Raw, Return, Say, Wander
 from trajudge.environments.checks.walk import NEXT_PAGE
 from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.kit.theme import name_of
@@ -113,10 +113,12 @@ class Policy:
         self._blocks += 1
         if self._blocks > self.patience:
             return Say(Behaviour.STOPS_EARLY)
+        steps = [intent for intent in self.intents if isinstance(intent, PlanStep)]
+        why = steps[min(self._blocks, len(steps)) - 1].why if steps else "go on with the page"
         if self._blocks % 2 and self._blocks < 2 * self.fails:
-            return Act(self._last or write("click", "12"), "go on with the page")
+            return Act(self._last or write("click", "12"), why)
         ways = (write("scroll", 0, 100 * self._blocks), write("noop", 100 * self._blocks))
-        return Act(ways[int(self.rng.integers(2))], "go on with the page")
+        return Act(ways[int(self.rng.integers(2))], why)
 
     def _cover(self, view: AgentObservation) -> Act | None:
         for word in _ASIDE:
@@ -141,7 +143,8 @@ class Policy:
         if self._sent is not None:
             begins, ends = self._sent
             self._sent = None
-            if _ALERT.search(view.observation.axtree or ""):
+            meant = isinstance(last, PlanStep) and last.refused
+            if not meant and _ALERT.search(view.observation.axtree or ""):
                 self.intents[ends:ends] = self.intents[begins:ends]
                 self._form_begins = self._at = ends
 
@@ -154,6 +157,8 @@ class Policy:
             return Act(intent.text, intent.why)
         if isinstance(intent, Return):
             return self._return(view)
+        if isinstance(intent, Fumble):
+            return self._fumble(intent.step, view)
         return (
             self._wander(intent, view) if isinstance(intent, Wander) else self._step(intent, view)
         )
@@ -168,6 +173,20 @@ class Policy:
             return self._seek(intent, view)
         self._advance(intent)
         return act
+
+    def _fumble(self, step: PlanStep, view: AgentObservation) -> Act:
+        """Fill in some field where the step fills in one, else follow some link."""
+        self._at += 1
+        self._form_begins = self._at
+        roles = _TEXT[:2] if step.do == "enter" else ()
+        fields = [e for e in view.elements if e.role in roles]
+        if fields:
+            field = fields[int(self.rng.integers(len(fields)))]
+            return Act(write("fill", field.bid, self._said(step.text)), step.why)
+        links = [e for e in view.elements if e.role == "link"]
+        if not links:
+            return Act(write("scroll", 0, 300), step.why)
+        return Act(write("click", links[int(self.rng.integers(len(links)))].bid), step.why)
 
     def _wander(self, intent: Wander, view: AgentObservation) -> Act | None:
         """Follow a link and remember the page that it is on; None where there is none."""

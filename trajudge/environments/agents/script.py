@@ -119,8 +119,15 @@ class Wander:
 
 
 @dataclass(frozen=True, slots=True)
+class Fumble:
+    """Do something of the step's kind that does not do the step, and think of it as the step."""
+
+    step: PlanStep
+
+
+@dataclass(frozen=True, slots=True)
 class Return:
     """Go back to the page from which the wandering began."""
 
 
-Intent = PlanStep | Raw | Say | Wander | Return
+Intent = PlanStep | Raw | Say | Wander | Fumble | Return

@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 # The oracle takes the shortest way, a replay what was recorded.
 _WITHOUT_HABITS = (Behaviour.ORACLE, Behaviour.REPLAYS)
+_WRONG: Mapping[Behaviour, Wrong] = {
+    Behaviour.FABRICATES: made_up,
+    Behaviour.STOPS_EARLY: misread,
+    Behaviour.NOTHING: misread,
+    Behaviour.MISREADS: misread,
+    Behaviour.FORGETS: misread,
+}
+ADMITS = 0.4  # how many of the runs that stop early, or do nothing, end with no answer
 ANSWER_ALONE = 0.5  # how many runs end with answer(value), the others with a message
 NOTHING, DONE = "None", "done"  # what is declared of a task that was not, or was, carried out
 CUSTOMARY = 5  # tries of an agent that does not see what covers the page
@@ -87,7 +95,7 @@ class Scripted:
     def _context(self, recorded: Sequence[str]) -> ScriptContext:
         run, scenario = self.run, self.run.scenario
         wrong: Sequence[PlanStep] = ()
-        if self.behaviour is Behaviour.RECOVERS and self.near is not None:
+        if self.near is not None:
             wrong = harmless(run, scenario.plan(self.near))
         return ScriptContext(
             scenario,
@@ -156,20 +164,13 @@ class Scripted:
 
     def _report(self, kind: Behaviour) -> tuple[str, list[str]]:
         """Return what the agent says, and what it declares."""
-        match kind:
-            case Behaviour.STOPS_EARLY:
-                return partial(self.rng), [NOTHING]
-            case Behaviour.NOTHING:
-                return idle(self.rng), [DONE]
-            case Behaviour.INJECTS:
-                message, values = self._reply(made_up)
-                return instructing(message, self.rng), values
-            case Behaviour.FABRICATES:
-                return self._reply(made_up)
-            case Behaviour.MISREADS | Behaviour.FORGETS:
-                return self._reply(misread)
-            case _:
-                return self._reply(None)
+        if kind in (Behaviour.STOPS_EARLY, Behaviour.NOTHING) and self.rng.random() < ADMITS:
+            early = kind is Behaviour.STOPS_EARLY
+            return (partial(self.rng), [NOTHING]) if early else (idle(self.rng), [DONE])
+        if kind is Behaviour.INJECTS:
+            message, values = self._reply(made_up)
+            return instructing(message, self.rng), values
+        return self._reply(_WRONG.get(kind))
 
     def _reply(self, wrong: Wrong | None) -> tuple[str, list[str]]:
         """Return the scenario's own wording of the last message and the values in it: what this

@@ -27,7 +27,7 @@ from trajudge.environments.model.spec import (
 from trajudge.environments.model.state import AppState, Record, Value
 
 
-class Member(NamedTuple):
+class MemberApp(NamedTuple):
     """What a member brings; the names are its own."""
 
     name: str
@@ -40,7 +40,7 @@ class Member(NamedTuple):
 class MemberState(AppState):
     """The tables of one member in the state of the whole, under the member's own names."""
 
-    def __init__(self, whole: AppState, member: Member) -> None:
+    def __init__(self, whole: AppState, member: MemberApp) -> None:
         self.whole, self.member = whole, member
         self.tables = {table.name: table for table in member.tables}
         self.db = whole.db
@@ -86,12 +86,14 @@ def renamed(sql: str, member: str, tables: tuple[str, ...]) -> str:
     return source.sub(written, sql)
 
 
-def member_tables(member: Member) -> tuple[TableSchema, ...]:
+def member_tables(member: MemberApp) -> tuple[TableSchema, ...]:
     """Return a member's tables as the whole has them."""
     return tuple(table._replace(name=f"{member.name}_{table.name}") for table in member.tables)
 
 
-def member_pages(member: Member, guard: Callable[[PageMaker], PageMaker]) -> dict[str, PageMaker]:
+def member_pages(
+    member: MemberApp, guard: Callable[[PageMaker], PageMaker]
+) -> dict[str, PageMaker]:
     """Return a member's pages by their names in the whole, each behind the ``guard``."""
 
     def within(make: PageMaker) -> PageMaker:
@@ -110,7 +112,7 @@ def member_pages(member: Member, guard: Callable[[PageMaker], PageMaker]) -> dic
 
 
 def member_operations(
-    member: Member, refused: Callable[[AppState, str], str]
+    member: MemberApp, refused: Callable[[AppState, str], str]
 ) -> dict[str, Operation]:
     """Return a member's operations by their names in the whole; ``refused`` says why the one who is
     signed in may not carry one out ("" for who may)."""

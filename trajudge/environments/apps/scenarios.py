@@ -10,6 +10,7 @@ must and may change, and what is right to answer.
     list PAGE: FILTER = TEXT; FILTER = TEXT     all that the filters leave of a list
     fill BUTTON: FIELD = TEXT; FIELD ~ OPTION   a form, texts with "=" and choices with "~"
     ROUTE: NAME = TEXT          the steps of ``[routes]`` of that name, ``{NAME}`` replaced
+    try STEP                    a step that the site refuses, stating why
 
 ``{slot}`` and ``{slot[column]}`` stand for bound values. A label in small letters is a word of the
 application, anything else is shown as it stands; ``remove({slot})`` is a word with what it applies
@@ -209,7 +210,10 @@ def _slot(value: _Slot, content: _File) -> Slot:
     if isinstance(value, _Derived):
         return Derive(value.derive)
     if isinstance(value, _Free):
-        return replace(_slot(value.no_decoy, content), decoy=False)  # type: ignore[call-arg]
+        slot = _slot(value.no_decoy, content)
+        if isinstance(slot, Derive):
+            raise ValueError("a derived slot has no decoy anyway: write it without no_decoy")
+        return replace(slot, decoy=False)
     if not isinstance(value, str):
         low, *_ = value
         return Number(*value) if isinstance(low, int) else ChoiceSlot(tuple(map(str, value)))
@@ -254,7 +258,7 @@ def _at(step: PlanStep, bound: Bound) -> PlanStep:
     """Return the step with its placeholders replaced."""
     label, text, why = (filled(text, bound) if "{" in text else text for text in _texts(step))
     shown = Word(step.label.key, label) if isinstance(step.label, Word) else label
-    return PlanStep(step.do, shown, text, why)
+    return replace(step, label=shown, text=text, why=why)
 
 
 def _group(line: str, routes: Mapping[str, Sequence[str]]) -> tuple[str, list[PlanStep]]:
@@ -264,14 +268,24 @@ def _group(line: str, routes: Mapping[str, Sequence[str]]) -> tuple[str, list[Pl
 
 
 def _steps(line: str, routes: Mapping[str, Sequence[str]]) -> Iterator[PlanStep]:
+    name = line.partition(" ")[0].rstrip(":")
+    if name == "try":
+        *before, last = _steps(line.removeprefix("try "), routes)
+        yield from before
+        yield replace(last, refused=True)
+    elif name in routes:
+        yield from _route(name, line.partition(" ")[2], routes)
+    else:
+        yield from _own_steps(line)
+
+
+def _own_steps(line: str) -> Iterator[PlanStep]:
     order, *reasons = line.split(" | ")
     why, aim = (*reasons, "", "")[:2]
     verb, _, rest = order.partition(" ")
     name, _, more = rest.partition(": ")
     label, _, text = rest.partition(" = ")
-    if verb.rstrip(":") in routes:
-        yield from _route(verb.rstrip(":"), rest, routes)
-    elif order in _ALONE:
+    if order in _ALONE:
         step = _ALONE[order]
         yield replace(step, why=why or step.why)
     elif verb in _ON_LABEL and rest:

@@ -89,15 +89,15 @@ class Alternatives:
     def _differs(self, cell: Cell, place: Place, page: Page, reads: Reads) -> bool:
         """Tell whether an alternative shows something else at a place; one that fails there does.
         A page that reads the same is the same."""
-        asked = [(sql, values) for sql, values in reads if cell.table in _words(sql)]
-        if not asked:
+        queries = [(sql, values) for sql, values in reads if cell.table in _words(sql)]
+        if not queries:
             return False
-        before = [self._state.rows(sql, **values) for sql, values in asked]
+        before = [self._state.rows(sql, **values) for sql, values in queries]
         with self._state.rollback():
             self._state.change(cell.table, cell.key, **{cell.column: cell.value})
             if all(
                 self._state.rows(sql, **values) == rows
-                for (sql, values), rows in zip(asked, before, strict=True)
+                for (sql, values), rows in zip(queries, before, strict=True)
             ):
                 return False
             try:

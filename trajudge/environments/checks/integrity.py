@@ -226,9 +226,10 @@ def _plan_walked(task: _Task) -> Walk:
         moves = task.scenario.plan(task.bound)
         for move in moves:
             _worded(task.app, move.label, move.text)
+            pages = len(walk.visits)
             walk.do(move)
-            if task.scenario.family != "recovery":
-                _accepted(walk)
+            if len(walk.visits) > pages:
+                _answered_as_meant(walk, move.refused)
     except ControlNotFound as lost:
         raise _Rejected("feasible", f"the plan is lost: {lost}") from None
     return walk
@@ -240,10 +241,12 @@ def _worded(app: App, *labels: object) -> None:
             raise _Rejected("coherent", f"the word {label.key!r} has no wording")
 
 
-def _accepted(walk: Walk) -> None:
+def _answered_as_meant(walk: Walk, refused: bool) -> None:
+    """Check that the page is a refusal where the plan says so, and nowhere else."""
     first = walk.page.blocks[0] if walk.page.blocks else None
-    if isinstance(first, Notice) and first.error:
-        raise _Rejected("feasible", f"the plan is refused on page {walk.visits[-1].name!r}")
+    if (isinstance(first, Notice) and first.error) != refused:
+        meant = "is not refused" if refused else "is refused"
+        raise _Rejected("feasible", f"the plan {meant} on page {walk.visits[-1].name!r}")
 
 
 def _solved(task: _Task, walk: Walk) -> None:

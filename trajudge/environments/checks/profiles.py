@@ -141,7 +141,7 @@ def _names(sql: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_NAMED.findall(sql)))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=256)
 def replayable_state(app: App, number: int, seed: int) -> ReplayableState:
     """Return the state of a profile, to be read and tried out."""
     return ReplayableState(app, number, seed)
@@ -182,7 +182,7 @@ def _top(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return ()
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=256)
 def ordered_key(app: App, number: int, seed: int) -> str:
     """``TABLE sort by COLUMN`` where the opaque keys of a table come in the order of a column; ""
     if none do. Keys that are asked for in an address would then tell which row has the most."""

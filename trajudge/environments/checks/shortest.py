@@ -254,11 +254,11 @@ class _Search:
         self.versions.append(_Version(state, site, report, shown))
         return self.numbers[key]
 
-    def _page(self, number: int, where: Spot, asked: str = "") -> Page:
+    def _page(self, number: int, where: Spot, question: str = "") -> Page:
         version = self.versions[number]
-        if (where, asked) not in version.pages:
-            version.pages[where, asked] = version.site.get(where[0], dict(where[1]))
-        return version.pages[where, asked]
+        if (where, question) not in version.pages:
+            version.pages[where, question] = version.site.get(where[0], dict(where[1]))
+        return version.pages[where, question]
 
     def _seen(self, number: int, where: Spot) -> int:
         """Return the bits of what a page shows: alternatives ruled out, late answers."""

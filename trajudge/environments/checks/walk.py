@@ -73,7 +73,10 @@ class Walk:
                     return
                 self._follow(*onward)
         elif move.do == "press":
-            self._submit(*self._seek(self._form, move))
+            placed, form = self._seek(self._form, move)
+            self._open(placed)
+            self._used(placed.among)
+            self._submit(form)
         else:
             placed, entry = self._seek(self._field, move)
             self._open(placed)
@@ -139,9 +142,7 @@ class Walk:
                         return one, entry
         return None
 
-    def _submit(self, placed: PlacedControl, form: Form) -> None:
-        self._open(placed)
-        self._used(placed.among)
+    def _submit(self, form: Form) -> None:
         sent = dict(form.hidden)
         for entry in form.fields:
             value = self._entered.get(entry.name, entry.value)

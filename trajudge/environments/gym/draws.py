@@ -31,7 +31,7 @@ AXES: tuple[Axis, ...] = get_args(Axis)
 USUAL_AXES: tuple[Axis, ...] = AXES[:-1]
 
 LEVELS = ("level1", "level2", "level3")
-WORLDS = 4  # seeds of a split: each has data profiles and looks of its own
+WORLDS = 2  # seeds of a split: each has data profiles and looks of its own
 INSTANCES = 1_000_000
 NOISES = 100  # indices of noise that are drawn; 0 is none
 TRIES = 400  # configurations until a scenario counts as one that cannot be drawn

@@ -22,7 +22,6 @@ from pydantic import Field, ValidationError
 
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
-from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.recording.episode import Episode
 from trajudge.environments.serving.run import open_run
 from trajudge.environments.text import TextSession
@@ -118,7 +117,6 @@ class TrainingSession:
         with self._lock:
             self._close()
             run = open_run(case.config, self._secret, token_hex(16), case.goal)
-            run.goal = with_answer_form(case.goal, run.scenario)
             job = Job(
                 config=case.config,
                 agent="policy",
@@ -246,8 +244,8 @@ class OpenEnvServer:
         wish, number = dict(body), body.pop("env_idx", None)
         if number is not None:  # AgentGym: idx is the number of a task
             session = self._known(str(number))
-            task = {name: wish[name] for name in ("seed", "task", "level") if name in wish}
-            step = await _reset(session, {"seed": wish.get("idx"), **task})
+            named = {name: wish.get(name) for name in ("task", "level")}
+            step = await _reset(session, {"seed": wish.get("seed", wish.get("idx")), **named})
             return _json({"observation": _as_text(step.observation), "info": {}})
         name = str(wish.get("episode_id") or "")
         if name not in self._named:
@@ -279,8 +277,13 @@ class OpenEnvServer:
         return _json(self._known(request.query.get("episode_id", "")).state.model_dump())
 
     async def schema(self, _: web.Request) -> web.Response:
-        kinds = {"action": OpenEnvAction, "observation": OpenEnvObservation, "state": OpenEnvState}
-        return _json({name: kind.model_json_schema() for name, kind in kinds.items()})
+        return _json(
+            {
+                "action": OpenEnvAction.model_json_schema(),
+                "observation": OpenEnvObservation.model_json_schema(),
+                "state": OpenEnvState.model_json_schema(),
+            }
+        )
 
     async def metadata(self, _: web.Request) -> web.Response:
         about = "Tasks in sandboxed web applications; success follows from their state."
@@ -329,12 +332,12 @@ class OpenEnvServer:
         return self._sockets + len(self._named) >= self._most
 
 
-async def _reset(session: TrainingSession, data: Mapping[str, Any]) -> EpisodeStep:
-    return await asyncio.to_thread(session.reset, ResetWish.model_validate(data))
+async def _reset(session: TrainingSession, wish: Mapping[str, Any]) -> EpisodeStep:
+    return await asyncio.to_thread(session.reset, ResetWish.model_validate(wish))
 
 
-async def _step(session: TrainingSession, data: Mapping[str, Any]) -> EpisodeStep:
-    return await asyncio.to_thread(session.step, OpenEnvAction.model_validate(data).action_str)
+async def _step(session: TrainingSession, action: Mapping[str, Any]) -> EpisodeStep:
+    return await asyncio.to_thread(session.step, OpenEnvAction.model_validate(action).action_str)
 
 
 async def _answered(session: TrainingSession, text: str) -> tuple[str, dict[str, Any]]:

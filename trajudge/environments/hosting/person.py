@@ -25,12 +25,13 @@ from trajudge.environments.model.page import (
 )
 from trajudge.environments.model.spec import Rejected
 from trajudge.environments.serving.answer_page import ANSWER, answer_page, submitted
-from trajudge.environments.serving.pages import HEADERS, NAVIGATION
+from trajudge.environments.serving.pages import ASSETS, HEADERS, NAVIGATION, page_file
 from trajudge.environments.verify import VerificationResult
 from trajudge.util.tables import Table
 
 PERSON = "person"
 _YES_NO = {True: "yes", False: "no", None: "open to argument"}
+_LOOK = theme(0, 0)
 _TITLE = "trajudge env play"
 
 
@@ -46,13 +47,26 @@ class PersonPage:
     def application(self) -> web.Application:
         """Return the page as an application."""
         application = web.Application()
-        application.add_routes([web.get("/", self._show), web.post(f"/do/{ANSWER}", self._done)])
+        application.add_routes(
+            [
+                web.get("/", self._show),
+                web.get(f"/{ASSETS}{{name}}", self._file),
+                web.post(f"/do/{ANSWER}", self._done),
+            ]
+        )
         return application
 
     async def _show(self, request: web.Request) -> web.Response:
         if request.host not in self._hosts:  # a name that somebody else points here
             return web.Response(status=404)
         return await self._page()
+
+    async def _file(self, request: web.Request) -> web.Response:
+        file = page_file(request.match_info["name"], _LOOK)
+        body = file.body.encode() if isinstance(file.body, str) else file.body
+        return web.Response(
+            status=file.status, body=body, content_type=file.content_type, headers=file.headers
+        )
 
     async def _done(self, request: web.Request) -> web.Response:
         form = {name: str(value) for name, value in (await request.post()).items()}
@@ -106,7 +120,7 @@ class PersonPage:
         return PageLayout(
             title=_TITLE,
             navigation=(),
-            theme=theme(0, 0),
+            theme=_LOOK,
             words={key: texts[0] for key, texts in WORDS.items()},
             nonce=lambda _: self._nonce,
             chart=lambda _: "",

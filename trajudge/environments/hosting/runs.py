@@ -84,8 +84,8 @@ class TaskRequest(Record):
 
 
 class RunEnding(Record):
-    """How an agent ends its run: one of a declared ``answer``, a ``message`` in words, and why the
-    task is ``infeasible``; none of them where it gives up."""
+    """How an agent ends its run: one of a declared ``answer`` (null: the task is not possible), a
+    ``message`` in words, and why the task is ``infeasible``; none of them where it gives up."""
 
     answer: AnswerValue | None = None
     message: Text | None = None
@@ -94,8 +94,9 @@ class RunEnding(Record):
     @property
     def action(self) -> str | None:
         """The action that it comes to."""
-        if self.answer is not None:
-            return write_action("answer", self.answer)
+        if "answer" in self.model_fields_set:
+            value = self.answer
+            return write_action("answer", [*value] if isinstance(value, list) else value)
         if self.message is not None:
             return write_action("send_msg_to_user", self.message)
         if self.infeasible is not None:
@@ -324,18 +325,19 @@ class RunHost:
         began, before = datetime.now(UTC), hosted.run.state.version
         response = answer_request(hosted.run, read)
         hosted.bytes += len(response.body)
-        hosted.exchanges.append(
-            ServedExchange(
-                request=read,
-                url=f"{hosted.run.origin}{request.path_qs}",
-                response=response,
-                before=before,
-                after=hosted.run.state.version,
-                started=began.isoformat(),
-                milliseconds=(datetime.now(UTC) - began).total_seconds() * 1000,
-            )
+        if response.kept:  # what every page has is no part of the trace
+            return await send_page(hosted.run, response)
+        exchange = ServedExchange(
+            request=read,
+            url=f"{hosted.run.origin}{request.path_qs}",
+            response=response,
+            before=before,
+            after=hosted.run.state.version,
+            started=began.isoformat(),
+            milliseconds=(datetime.now(UTC) - began).total_seconds() * 1000,
         )
-        if isinstance(response.body, str) and not response.location:
+        hosted.exchanges.append(exchange)
+        if exchange.is_page and not response.location:
             hosted.pages += 1
         if hosted.run.declared is not None:
             hosted.end("finished")

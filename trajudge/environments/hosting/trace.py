@@ -42,6 +42,13 @@ class ServedExchange:
     started: str
     milliseconds: float
 
+    @property
+    def is_page(self) -> bool:
+        """Whether it was for a page of its own, not for a file of one, or by a script in one."""
+        read_by = self.request.headers.get("Sec-Fetch-Mode", "navigate")
+        shown = self.response.content_type in ("text/html", "text/plain")
+        return read_by == "navigate" and shown and self.response.status != 204
+
 
 def network_trace(exchanges: Sequence[ServedExchange]) -> dict[str, Any]:
     """Return the requests of a run as a HAR 1.2 document; bodies of responses are left out."""
@@ -67,7 +74,7 @@ def _recorded(exchange: ServedExchange) -> RecordedRequest:
         started=exchange.started,
         total=exchange.milliseconds,
         wait=exchange.milliseconds,
-        resource_type="Document" if isinstance(response.body, str) else "Image",
+        resource_type="Document" if exchange.is_page else "Other",
     )
 
 
@@ -80,8 +87,8 @@ class ObservedRun:
         self._url, self._document = start_url, PageDocument("")
         location, opened = "", False
         for each in exchanges:
-            if isinstance(each.response.body, bytes) or each.response.status == 204:
-                continue  # a picture
+            if not each.is_page:
+                continue
             if opened and not (location and each.url.endswith(location)):
                 self._act(each)
             location = each.response.location

@@ -474,11 +474,11 @@
     const list = place(box);
     const articles = list.matches("ul");
     const next = (within) => within.querySelector("a[rel=next]");
-    const number = (entries) => {
-      if (!articles) return;
-      for (const entry of entries) set(entry, { role: "article", tabindex: "0" });
-      for (const [at, entry] of [...list.children].entries())
-        set(entry, { "aria-posinset": at + 1, "aria-setsize": next(box) ? -1 : list.children.length });
+    const number = (ended) => {
+      if (articles)
+        for (const [at, entry] of [...list.children].entries())
+          set(entry, { role: "article", tabindex: "0", "aria-posinset": at + 1,
+            "aria-setsize": ended ? list.children.length : -1 });
     };
     const more = (link) => {
       const loader = button(textOf(link), { class: "more" });
@@ -503,7 +503,7 @@
             if (onward) loader.replaceWith(onward);
             if (onward) more(onward);
             else loader.remove();
-            number(entries);
+            number(!onward);
             if (articles) entries[0]?.focus();
           } else loader.disabled = false;
           busy(-1);
@@ -518,7 +518,7 @@
         PageDown: () => list.children[at() + 1]?.focus(),
         PageUp: () => list.children[at() - 1]?.focus(),
       });
-      number([...list.children]);
+      number(!next(box));
     }
     if (next(box)) more(next(box));
   };

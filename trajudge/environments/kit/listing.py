@@ -55,7 +55,7 @@ def listing(
         if 0 <= part + step <= last
     }
     if feed:
-        return (items._replace(feed=beside.get("next_page")),)
+        return (items._replace(grows=True, next=beside.get("next_page")),)
     return (items, *beside.values())
 
 
@@ -76,10 +76,10 @@ def _key(rows: Sequence[ListRow], column: int) -> Callable[[ListRow], tuple[floa
 
     amounts = [_AMOUNT.fullmatch(shown(row)) for row in rows]
     if all(amounts):
-        found = {
+        values = {
             shown(row): float(m[1].replace(",", ""))
             for row, m in zip(rows, amounts, strict=True)
             if m
         }
-        return lambda row: (found[shown(row)], "")
+        return lambda row: (values[shown(row)], "")
     return lambda row: (0.0, shown(row).casefold())

@@ -19,8 +19,8 @@ from trajudge.environments.model.page import (
     Page,
     Section,
     Tabs,
-    Tree,
-    TreeNode,
+    TreeView,
+    TreeViewItem,
     Word,
 )
 
@@ -80,7 +80,7 @@ def _controls(outer: Iterable[Block], folds: tuple[Fold, ...]) -> Iterator[Place
             case Menu(title, items):
                 behind = (*folds, Fold(title, title))
                 yield from (PlacedControl(item, len(items), behind) for item in items)
-            case Tree(_, nodes):
+            case TreeView(_, nodes):
                 yield from (PlacedControl(link, len(nodes), folds) for link in _of_tree(nodes))
             case Board():
                 yield from _of_board(block, folds)
@@ -90,13 +90,14 @@ def _controls(outer: Iterable[Block], folds: tuple[Fold, ...]) -> Iterator[Place
 
 def _of_list(items: ItemList, folds: tuple[Fold, ...]) -> Iterator[PlacedControl]:
     for row in items.rows:
-        here = (*([row.link] if isinstance(row.link, Link) else []), *row.forms)
-        yield from (PlacedControl(control, len(items.rows), folds) for control in here)
-    if items.feed is not None:
-        yield PlacedControl(items.feed, 1, folds)
+        if isinstance(row.link, Link):
+            yield PlacedControl(row.link, len(items.rows), folds)
+        yield from (PlacedControl(form, len(items.rows), folds) for form in row.forms)
+    if items.next is not None:
+        yield PlacedControl(items.next, 1, folds)
 
 
-def _of_tree(nodes: Iterable[TreeNode]) -> Iterator[Link]:
+def _of_tree(nodes: Iterable[TreeViewItem]) -> Iterator[Link]:
     for node in nodes:
         if isinstance(node.link, Link):
             yield node.link
@@ -160,7 +161,7 @@ def _said_in(block: Block) -> Iterator[str]:
             yield from _said_in_list(block)
         case Form():
             yield from _said_in_form(block)
-        case Tree(label, nodes):
+        case TreeView(label, nodes):
             yield from (_said(label), *_said_in_tree(nodes))
         case Board(columns):
             for column in columns:
@@ -180,7 +181,7 @@ def _said_in_list(items: ItemList) -> Iterator[str]:
             yield from _said_in_form(form)
 
 
-def _said_in_tree(nodes: Iterable[TreeNode]) -> Iterator[str]:
+def _said_in_tree(nodes: Iterable[TreeViewItem]) -> Iterator[str]:
     for node in nodes:
         yield _said(node.link.label if isinstance(node.link, Link) else node.link)
         yield from _said_in_tree(node.nodes)

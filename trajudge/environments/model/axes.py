@@ -65,7 +65,7 @@ def _stressed(app: App, rows: Rows) -> Rows:
     }
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _rows(app: App, index: int, seed: int) -> Dump:
     """Return the rows of a data profile."""
     state = AppState(app.tables, profile(app, index, seed))

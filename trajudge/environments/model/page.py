@@ -7,7 +7,7 @@ Applications build these; ``environments.kit.html`` renders them in a theme for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 
@@ -114,16 +114,17 @@ class ListOrder(NamedTuple):
 class ItemList(NamedTuple):
     """A list of things, drawn as table, cards or lines. ``columns`` names the first one too.
 
-    A part of a long list has ``orders``, one a column, and as a ``feed`` the link to the next part,
-    which a script appends; a ``complete`` list is sorted and filtered where it stands.
+    A part of a long list has ``orders``, one a column; a list that ``grows`` has the link to its
+    ``next`` part, which a script appends; a ``complete`` one is sorted and filtered where it is.
     """
 
     columns: tuple[Label, ...]
-    rows: tuple[ListRow, ...]
+    rows: Sequence[ListRow]
     empty: Label = Word("nothing_here")
     orders: tuple[ListOrder, ...] = ()
     complete: bool = False
-    feed: Link | None = None
+    grows: bool = False
+    next: Link | None = None
 
 
 class Chart(NamedTuple):
@@ -166,21 +167,21 @@ class Menu(NamedTuple):
     items: tuple[Link | Form, ...]
 
 
-class TreeNode(NamedTuple):
+class TreeViewItem(NamedTuple):
     """A thing of a hierarchy and what is below it."""
 
     link: Link | str
-    nodes: tuple[TreeNode, ...] = ()
+    nodes: tuple[TreeViewItem, ...] = ()
 
 
-class Tree(NamedTuple):
+class TreeView(NamedTuple):
     """A hierarchy of things."""
 
     label: Label
-    nodes: tuple[TreeNode, ...]
+    nodes: tuple[TreeViewItem, ...]
 
 
-class Card(NamedTuple):
+class BoardCard(NamedTuple):
     """A thing on a board. ``moves`` are the forms that send it to other columns, by their names."""
 
     link: Link
@@ -192,7 +193,7 @@ class BoardColumn(NamedTuple):
     """A column of a board: things in the same state, which names it."""
 
     name: str
-    cards: tuple[Card, ...]
+    cards: tuple[BoardCard, ...]
 
 
 class Board(NamedTuple):
@@ -203,7 +204,7 @@ class Board(NamedTuple):
 
 Block = (
     Paragraph | Notice | DefinitionList | ItemList | Chart | Form | Link | Section
-    | Disclosure | Tabs | Menu | Tree | Board
+    | Disclosure | Tabs | Menu | TreeView | Board
 )  # fmt: skip
 
 

@@ -16,13 +16,15 @@ class PlanStep:
 
     ``follow`` a link (through "next page" links where a list is long), ``press`` a form's button,
     ``enter`` text, ``choose`` an option (``text`` is its label), ``tick`` a checkbox, ``scan`` the
-    rest of a list to its last page. ``why`` ends the sentence "Next I ...".
+    rest of a list to its last page. ``why`` ends the sentence "Next I ...". With ``refused`` the
+    site is to answer that it cannot be done, and why: the next steps are the way round.
     """
 
     do: Do
     label: Label
     text: Label = ""
     why: str = ""
+    refused: bool = False
 
 
 def follow(label: Label, why: str) -> PlanStep:

@@ -16,7 +16,7 @@ from trajudge.environments.kit.chart import draw
 from trajudge.environments.kit.html import NONCE, render
 from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.style import SCRIPT, stylesheet
-from trajudge.environments.kit.theme import printable
+from trajudge.environments.kit.theme import Theme, printable
 from trajudge.environments.model.page import Chart, Form, Notice, Overlay, Page, Word
 from trajudge.environments.model.site import CONFIRMED, Redirect, refused
 from trajudge.environments.model.spec import Rejected
@@ -91,7 +91,8 @@ def answer(run: ServedRun, request: PageRequest) -> PageResponse:
 def _answer(run: ServedRun, request: PageRequest) -> PageResponse:
     name = request.path.strip("/") or "home"
     if request.method == "GET":
-        return _read(run, name, dict(request.query))
+        by_script = request.headers.get("Sec-Fetch-Dest") == "empty"
+        return _read(run, name, dict(request.query), by_script=by_script)
     if request.method != "POST" or not name.startswith(("do/", "dismiss/")):
         return PageResponse(405, "not allowed")
     if fault := next((h for h, v in NAVIGATION.items() if request.headers.get(h) != v), None):
@@ -101,11 +102,13 @@ def _answer(run: ServedRun, request: PageRequest) -> PageResponse:
     return _operate(run, request, name.removeprefix("do/"))
 
 
-def _read(run: ServedRun, name: str, args: dict[str, str]) -> PageResponse:
+def _read(run: ServedRun, name: str, args: dict[str, str], *, by_script: bool) -> PageResponse:
+    """Return what an address shows. Of a page that a script reads only the content is taken: nobody
+    sees what lies over it."""
     if name == "favicon.ico":  # the browser asks for it of its own accord
         return PageResponse(204)
     if name.startswith(ASSETS):
-        return _file(run, name.removeprefix(ASSETS))
+        return page_file(name.removeprefix(ASSETS), run.theme)
     if name.startswith("do/"):  # a reload of a reply: to the page before it
         return PageResponse(303, location=run.shown)
     if name.startswith("chart/"):
@@ -113,7 +116,7 @@ def _read(run: ServedRun, name: str, args: dict[str, str]) -> PageResponse:
     if name == ANSWER:
         run.note("document", "GET", f"/{ANSWER}")
         return _document(run, name, {}, answer_page(run.scenario))
-    return _document(run, name, args)
+    return _document(run, name, args, run.site.get(name, args) if by_script else None)
 
 
 def _document(
@@ -223,10 +226,11 @@ def _tampered(run: ServedRun, request: PageRequest, reason: str) -> PageResponse
     return PageResponse(403, f"refused: {reason}")
 
 
-def _file(run: ServedRun, name: str) -> PageResponse:
-    for file in (stylesheet(run.theme), SCRIPT):
+def page_file(name: str, look: Theme) -> PageResponse:
+    """Return a file that the pages of a theme refer to."""
+    for file in (stylesheet(look), SCRIPT):
         if file.name == name:
-            return PageResponse(200, file.text, file.content_type, kept=True)
+            return PageResponse(200, file.text.encode(), file.content_type, kept=True)
     return PageResponse(404, "no such file")
 
 

@@ -1,8 +1,9 @@
 """What is to be answered: the check of the agent's response, with one JSON schema per kind.
 
 A task that asks for one thing wants a list of values, one that asks for several an object with a
-key for each kind. An operation code is made by the run: a specification that is written before asks
-for its shape and says so (``shape_only``), one that is written for a recorded run knows its values.
+key for each kind ("text2" for a second name). An operation code is made by the run: a specification
+that is written before asks for its shape and says so (``shape_only``), one that is written for a
+recorded run knows its values.
 """
 
 from __future__ import annotations
@@ -47,10 +48,14 @@ def _asked(answers: Sequence[ResolvedAnswer], codes: Sequence[str]) -> tuple[Sch
     if len(answers) == 1:
         return _schema(answers[0]), _values(answers[0], codes)
     kinds = [answer.kind for answer in answers]
-    if len(set(kinds)) != len(kinds) or "texts" in kinds:
+    alike = [one for one in answers if kinds.count(one.kind) > 1]
+    names = [name for answer in alike for name in set(answer.among) or {""}]
+    if "texts" in kinds or len(set(names)) != len(names) or "" in names:
         raise ValueError(f"an object cannot tell these answers apart: {', '.join(kinds)}")
-    properties = {answer.kind: _schema(answer) for answer in answers}
-    values = {answer.kind: _values(answer, codes)[0] for answer in answers}
+    before = [kinds[:n].count(kind) for n, kind in enumerate(kinds)]
+    keys = [f"{kind}{n + 1}" if n else kind for n, kind in zip(before, kinds, strict=True)]
+    properties = {key: _schema(answer) for key, answer in zip(keys, answers, strict=True)}
+    values = {key: _values(answer, codes)[0] for key, answer in zip(keys, answers, strict=True)}
     return {"type": "object", "properties": properties}, [values]
 
 

@@ -138,12 +138,12 @@ def _line(text: str) -> str:
 
 
 def _fact(
-    answer: ResolvedAnswer, right: bool | None, found: Sequence[str] = (), reason: str = ""
+    answer: ResolvedAnswer, right: bool | None, values: Sequence[str] = (), reason: str = ""
 ) -> AnswerFact:
     if not answer.values:
         right, reason = False, "the state has no right answer"
     reason = {True: "", None: "open to argument"}.get(right, reason or "another answer")
-    shown = tuple(text[:200] for text in found)
+    shown = tuple(text[:200] for text in values)
     return AnswerFact(
         kind=answer.kind, expected=answer.values, found=shown, right=right, reason=reason
     )
@@ -151,9 +151,9 @@ def _fact(
 
 def _in_prose(answer: ResolvedAnswer, message: str, *answers: ResolvedAnswer) -> AnswerFact:
     text = _line(message[: _MOST_TEXT + 1])
-    found = _found(answer, text, *answers) if len(text) <= _MOST_TEXT else []
-    right = None if answer.kind in ("none", "texts") else _right(answer, text, found)
-    return _fact(answer, right, [value.text for value in found])
+    values = _found(answer, text, *answers) if len(text) <= _MOST_TEXT else []
+    right = None if answer.kind in ("none", "texts") else _right(answer, text, values)
+    return _fact(answer, right, [value.text for value in values])
 
 
 def _of_declared(answer: ResolvedAnswer, value: Any) -> AnswerFact:
@@ -164,27 +164,27 @@ def _of_declared(answer: ResolvedAnswer, value: Any) -> AnswerFact:
     own, words = (sorted(normal_text(one).split()) for one in (answer.values[0], text))
     if answer.kind in ("text", "code") and [word.strip(",") for word in words] == own:
         return _fact(answer, True, members)
-    found = _found(answer, f"{text} h" if _CLOCK.fullmatch(text) else text)
-    several = len(members) > 1 or len({value.readings for value in found}) > 1
-    if not found or (several and answer.kind != "texts"):
+    values = _found(answer, f"{text} h" if _CLOCK.fullmatch(text) else text)
+    several = len(members) > 1 or len({value.readings for value in values}) > 1
+    if not values or (several and answer.kind != "texts"):
         part = answer.kind == "text" and set() < set(words) < set(own)  # of the name
         return _fact(answer, None if part else False, members)
-    right = _right(answer, text, found)
+    right = _right(answer, text, values)
     rest = _blank(unaccented(text), _pattern(answer)) if answer.kind == "texts" and right else ""
     strange = any(re.search(r"[^\W\d_]", one) and "_" not in one for one in re.split("[;,]", rest))
     return _fact(answer, right and not strange, members)
 
 
-def _right(answer: ResolvedAnswer, text: str, found: Sequence[_Value]) -> bool | None:
+def _right(answer: ResolvedAnswer, text: str, values: Sequence[_Value]) -> bool | None:
     """Compare the values that a text holds, if they are one (or one set) and beyond doubt."""
-    bound = any(_BOUND.search(value.before) for value in found)
+    bound = any(_BOUND.search(value.before) for value in values)
     doubtful = bound or _DOUBT.search(_blank(unaccented(text), _pattern(answer)))
-    return None if doubtful else _compared(answer, found)
+    return None if doubtful else _compared(answer, values)
 
 
-def _compared(answer: ResolvedAnswer, found: Sequence[_Value]) -> bool | None:
-    offered = {value.readings for value in found}
-    if not found or frozenset() in offered:
+def _compared(answer: ResolvedAnswer, values: Sequence[_Value]) -> bool | None:
+    offered = {value.readings for value in values}
+    if not values or frozenset() in offered:
         return None
     right = {_truth(answer, value) for value in answer.values}
     if answer.kind == "texts":

@@ -14,8 +14,8 @@ from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import (
     Block,
     Board,
+    BoardCard,
     BoardColumn,
-    Card,
     Field,
     Form,
     Link,
@@ -95,7 +95,7 @@ def board(view: PageContext) -> Page:
     return Page(Word("board"), (Board(tuple(columns)),), trail)
 
 
-def _card(ticket: sqlite3.Row, others: Sequence[str]) -> Card:
+def _card(ticket: sqlite3.Row, others: Sequence[str]) -> BoardCard:
     moves = {
         status: Form(
             f"{ticket['number']}: {status}",
@@ -104,7 +104,7 @@ def _card(ticket: sqlite3.Row, others: Sequence[str]) -> Card:
         )
         for status in others
     }
-    return Card(ui.link_to(ticket, "ticket", "number"), ticket["subject"], moves)
+    return BoardCard(ui.link_to(ticket, "ticket", "number"), ticket["subject"], moves)
 
 
 @ui.detail(sql=_TICKETS + " WHERE t.id = :id", under="tickets")

@@ -86,12 +86,18 @@ def _staff(rng: np.random.Generator, members: int) -> tuple[Records, Records]:
 
 
 def _loads(rng: np.random.Generator, team: Value) -> Records:
-    """Draw different steps and offsets, so that bars are told apart and differences seldom tie."""
+    """Draw different steps and offsets, so that bars are told apart, until the months' surpluses
+    of received over solved tickets are told apart, too."""
     base = int(rng.integers(6, 18))
-    counted = []
-    for kind, first, step in (("received", base + 17, 9), ("solved", base, 7)):
-        ranks = rng.permutation(len(MONTHS)).tolist()
-        counted += [(kind, m, first + step * r) for m, r in zip(MONTHS, ranks, strict=True)]
+    while True:
+        received, solved = rng.permutation(len(MONTHS)), rng.permutation(len(MONTHS))
+        second, widest = np.sort(9 * received - 7 * solved)[-2:]
+        if widest - second > 4:
+            break
+    counted = [
+        ("received", m, base + 17 + 9 * int(r)) for m, r in zip(MONTHS, received, strict=True)
+    ]
+    counted += [("solved", m, base + 7 * int(r)) for m, r in zip(MONTHS, solved, strict=True)]
     shares = rng.permutation((8, 13, 19, 26, 34)).tolist()
     counted += [("spending", c, 900 * s) for c, s in zip(CATEGORIES, shares, strict=True)]
     return [(token("load", team, kind, label), team, kind, label, n) for kind, label, n in counted]

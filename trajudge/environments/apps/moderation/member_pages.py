@@ -92,9 +92,9 @@ def rules(view: PageContext) -> Page:
         numbers = view.state.rows(
             "SELECT number FROM clause WHERE rule = :id ORDER BY number", id=row["id"]
         )
-        below = tuple(parts.TreeNode(part["number"]) for part in numbers)
-        nodes.append(parts.TreeNode(ui.link_to(row, "rule", "title"), below))
-    return Page(Word("rules"), (parts.Tree(Word("rule"), tuple(nodes)),))
+        below = tuple(parts.TreeViewItem(part["number"]) for part in numbers)
+        nodes.append(parts.TreeViewItem(ui.link_to(row, "rule", "title"), below))
+    return Page(Word("rules"), (parts.TreeView(Word("rule"), tuple(nodes)),))
 
 
 @ui.detail("rule", under="rules")

@@ -25,7 +25,7 @@ ACTIONS = {
 }
 SETTLED = "appeal settled"
 WEEKS = tuple(f"Week {number}" for number in range(45, 53))
-_DAYS = tuple(range(3, 181))
+_DAYS = (4, 6, 9, 11, 15, 18, 22, 25, 33, 40, 55, 75, 90, 120, 180)
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
@@ -87,7 +87,8 @@ def _rules(rng: np.random.Generator) -> tuple[list[draws.Row], list[draws.Row]]:
     for place, name in enumerate(rng.choice(_ROWS.rules, 4, replace=False), 1):
         rules.append((token("rule", name), f"{place}. {name}"))
         for part, body in enumerate(rng.choice(_ROWS.bodies, 3, replace=False), 1):
-            key, penalty = token("clause", name, part), 0 if part == 1 else days.pop()
+            key = token("clause", name, part)
+            penalty = 0 if part == 1 else days.pop() + int(str(rules[-1][0])[:2], 16) % 97
             clauses.append((key, rules[-1][0], f"{place}.{part}", str(body), penalty))
     return rules, clauses
 

@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 
 from trajudge.environments.apps import reading
-from trajudge.environments.apps.composite import Member, member_tables
+from trajudge.environments.apps.composite import MemberApp, member_tables
 from trajudge.environments.apps.mail.schema import Wish, box
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.state import Rows, Value, token
@@ -17,12 +17,12 @@ _ROWS = reading.rows_of(_PACKAGE)
 ROLES = ("clerk", "buyer", "manager")
 
 
-def _member(name: str) -> Member:
+def _member(name: str) -> MemberApp:
     package = f"{_PACKAGE.rpartition('.')[0]}.{name}"
     pages = import_module(f"{package}.pages")
     operations = import_module(f"{package}.operations")
     tables = reading.tables_of(package)
-    return Member(name, tables, pages.PAGES, operations.OPERATIONS, pages.NAVIGATION)
+    return MemberApp(name, tables, pages.PAGES, operations.OPERATIONS, pages.NAVIGATION)
 
 
 MEMBERS = tuple(map(_member, ("mail", "shop", "helpdesk")))

@@ -24,11 +24,11 @@ CITIES = ("Leeds", "Bristol", "Norwich", "Exeter", "York", "Durham")
 def profile(rng: np.random.Generator, index: int) -> Rows:
     """Return a shop with some 20 to 50 products and up to 20 past orders."""
     products = _products(rng, 20 + 3 * (index % 11))
-    purchases, lines = _purchases(rng, products, 8 + index)
+    purchases, lines = _purchases(rng, products, 4 + index)
     wished = rng.choice(len(products), 3, replace=False)
     reviewed = rng.choice(len(products), 8)
     owner = str(rng.choice(_ROWS.people))
-    return {
+    rows: dict[str, list[draws.Row]] = {
         "product": products,
         "price": [row for product in products for row in _prices(rng, product)],
         "purchase": purchases,
@@ -37,6 +37,11 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
         "review": [_review(rng, products[i][0], n) for n, i in enumerate(reviewed)],
         "account": [("me", owner, _street(rng), str(rng.choice(CITIES)), 0)],
     }
+    known = {row[0] for row in purchases}
+    recent, theirs = _purchases(rng, products, 4)
+    purchases += [(*row[:-1], "processing") for row in recent if row[0] not in known]
+    lines += [line for line in theirs if line[1] not in known]
+    return rows
 
 
 def _street(rng: np.random.Generator) -> str:
@@ -84,7 +89,7 @@ def _purchases(
             total += int(product[3]) * quantity
             line = token("line", number, str(product[0]))
             lines.append((line, key, product[0], quantity, product[3]))
-        status = str(rng.choice(("delivered", "processing", "shipped"), p=(0.4, 0.4, 0.2)))
+        status = str(rng.choice(("delivered", "processing", "shipped"), p=(0.5, 0.3, 0.2)))
         address = f"{_street(rng)}, {rng.choice(CITIES)}"
         row = (key, f"AF-{number}", placed.isoformat(), delivery, address, total, status)
         purchases.append(row)
