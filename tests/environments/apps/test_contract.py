@@ -24,7 +24,8 @@ from trajudge.environments.model.state import digest
 
 SCENARIOS = [(name, scenario.id) for name in APPS for scenario in load_app(name).scenarios]
 TestT = TypeVar("TestT", bound=Callable[..., None])
-every_app = pytest.mark.parametrize("name", APPS)
+SINGLE = [name for name in APPS if name != "office"]  # which is made of them: test_office
+every_app = pytest.mark.parametrize("name", SINGLE)
 
 
 def searched(test: TestT) -> TestT:
@@ -202,7 +203,7 @@ def test_hostile_forms_are_carried_out_refused_or_asked_about(
     opened.state.close()
 
 
-@pytest.mark.parametrize("name", APPS)
+@pytest.mark.parametrize("name", SINGLE)
 def test_a_number_of_thousands_of_digits_is_refused(name: str) -> None:
     """Python reads no number of more than 4,300 digits."""
     app = load_app(name)

@@ -1,5 +1,7 @@
-"""The applications, one a WebForge domain; a new one is a folder here and a line in ``APPS``, or a
-package of the user's with an entry point in the group ``trajudge.applications``.
+"""The applications, one a WebForge domain, and one made of several (``office``).
+
+A new one is a folder here and a line in ``APPS``, or a package of the user's with an entry point in
+the group ``trajudge.applications``.
 
 A folder holds ``app.toml`` (title, start pages, sort orders, and what its Words may read),
 ``scenarios.toml`` (what is asked, the way to it, and what is right) and the modules ``schema``,
