@@ -243,5 +243,8 @@ def said(page: Page) -> Iterator[Word]:
         labels += getattr(block, "columns", ())
         rows = getattr(block, "rows", ())
         labels += [row[0] for row in rows]
-        labels += [getattr(block, name) for name in ("title", "text") if hasattr(block, name)]
+        labels += [
+            getattr(block, name) for name in ("title", "label", "text") if hasattr(block, name)
+        ]
+        labels += [panel.title for panel in getattr(block, "panels", ())]
     return (label for label in labels if isinstance(label, Word))

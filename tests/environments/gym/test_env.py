@@ -313,7 +313,7 @@ def test_browsergyms_observation_is_complete_and_shows_the_page_of_the_short_one
     assert len({len(column) for name, column in columns.items() if name[0] != "c"}) == 1
     shown = {texts[value] for value in columns["nodeValue"] if value >= 0}
     assert "Alder & Finch" in shown
-    assert not {"_nonce", "hidden"} & {*texts}, "nothing that only a form knows"
+    assert "_nonce" not in texts, "nothing that only a form knows"
     assert whole["chat_messages"][0]["message"] == whole["goal"] == seen["goal"]
     assert (whole["open_pages_urls"], whole["active_page_index"].tolist()) == ([seen["url"]], [0])
     assert (whole["last_action"], whole["focused_element_bid"]) == (action, seen["focused"])

@@ -23,6 +23,7 @@ USER_CONTENT = {
     "console": ("member.about", "alert.body", "deployment.note"),
     "helpdesk": ("ticket.body", "purchase.reason"),
     "moderation": ("post.body", "member.about", "report.note"),
+    "office": ("mail_message.body", "shop_review.body", "helpdesk_ticket.body"),
     "press": ("comment.body", "author.about", "review.remark"),
     "shop": ("review.body", "product.blurb"),
     "toolbox": ("thing.remark", "job.remark"),
