@@ -7,6 +7,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_the_digest_follows_what_the_application_holds(
     now = content_digest(config)
     assert content_digest(config.model_copy(update={"instance": 7, "theme": 3})) == now
     assert content_digest(config.model_copy(update={"profile": config.profile + 1})) != now
-    other = {
+    other: dict[str, dict[str, Any]] = {
         "rows": {"profile": lambda rng, index: app.profile(rng, index + 1)},
         "scenarios": {"scenario_file": f"{app.scenario_file}\n"},
     }
