@@ -5,23 +5,45 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.environments.cases import agent, job, sound
+from tests.environments.specifications.plain import recorded as record
+from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.apps import load_app
 from trajudge.environments.model.case import Case, write_cases
 from trajudge.environments.model.config import Config
+from trajudge.environments.recheck import facts
+from trajudge.environments.recheck.facts import content_digest
 from trajudge.environments.recheck.rechecking import rechecked
 from trajudge.eval.cli import main
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path
 from trajudge.util.errors import UserError
 
 
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four runs of two tasks: a purchase, nothing done, a wish, and a wish for another product."""
+    buy, wish = sound("buy"), sound("wish")
+    jobs = [
+        job(buy, agent(Behaviour.ORACLE)),
+        job(buy, agent(Behaviour.NOTHING)),
+        job(wish, agent(Behaviour.ORACLE)),
+        job(wish, agent(Behaviour.NEAR_MISS)),
+    ]
+    return record(tmp_path_factory.mktemp("recording"), [buy, wish], jobs)
+
+
 @pytest.fixture
-def recorded(tmp_path: Path) -> Path:
-    """A copy of the bundled sample, without its pictures."""
+def recorded(recording: Path, tmp_path: Path) -> Path:
+    """A copy of the recording."""
     folder = tmp_path / "recorded"
-    shutil.copytree(sample_path(), folder, ignore=shutil.ignore_patterns("images", "__pycache__"))
+    shutil.copytree(recording, folder)
     return folder
 
 
@@ -31,10 +53,65 @@ def edit(file: Path, changes: dict[str, object], line: int) -> None:
     file.write_text("\n".join(lines) + "\n")
 
 
-def test_every_label_of_the_sample_follows_from_its_state() -> None:
-    runs = list(rechecked(sample_path()))
-    assert len(runs) == 130
+def test_every_label_follows_from_the_state(recorded: Path) -> None:
+    runs = list(rechecked(recorded))
+    assert [run.found is not None and run.found.success for run in runs] == [
+        True, False, True, False,
+    ]  # fmt: skip
     assert [run.trajectory.key for run in runs if run.differences] == []
+
+
+@pytest.mark.parametrize("command", ["verify", "rules"])
+def test_the_sample_which_other_applications_recorded_is_refused(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its facts are of applications as they were: their states cannot be made any more."""
+    cases = ["--cases", str(sample_path() / "cases.jsonl")] if command == "rules" else []
+    assert main(["env", command, str(sample_path()), *cases]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert re.fullmatch(
+        r"error: \S+facts\.jsonl: \S.* was recorded with other content of the application shop, so "
+        r"its state cannot be made again: record it again, or install the version that recorded it"
+        r"\n",
+        shown.err,
+    )
+
+
+def test_what_the_perturbed_sample_shows_is_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "attacked"
+    given = ["--data", "sample", "--limit", "1", "--out", str(out), "--perturbation", "terse"]
+    assert main(["data", "perturb", *given]) == 0
+    assert main(["env", "verify", str(out)]) == 2
+    assert "was recorded with other content of the application" in capsys.readouterr().err
+
+
+def test_a_run_of_other_content_is_refused_though_all_else_is_right(
+    recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(recorded / "facts.jsonl", {"content": "0" * 16}, line=2)
+    assert main(["env", "verify", str(recorded)]) == 2
+    assert f"{sound('wish').id}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("changed", ["rows", "scenarios"])
+def test_the_digest_follows_what_the_application_holds(
+    changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, app = sound("buy").config, load_app("shop")
+    now = content_digest(config)
+    assert content_digest(config.model_copy(update={"instance": 7, "theme": 3})) == now
+    assert content_digest(config.model_copy(update={"profile": config.profile + 1})) != now
+    other = {
+        "rows": {"profile": lambda rng, index: app.profile(rng, index + 1)},
+        "scenarios": {"scenario_file": f"{app.scenario_file}\n"},
+    }
+    monkeypatch.setattr(facts, "load_app", lambda name: replace(app, **other[changed]))
+    facts._digest.cache_clear()
+    assert content_digest(config) != now
+    facts._digest.cache_clear()
 
 
 def test_a_label_that_is_not_what_the_state_gives_is_named(
@@ -44,7 +121,7 @@ def test_a_label_that_is_not_what_the_state_gives_is_named(
     assert main(["env", "verify", str(recorded)]) == 1
     shown = capsys.readouterr()
     assert "success is False, the state gives True" in shown.err
-    assert "129 of 130 runs" in shown.out
+    assert "3 of 4 runs" in shown.out
 
 
 @pytest.mark.parametrize("file", ["labels.jsonl", "facts.jsonl"])
@@ -56,7 +133,7 @@ def test_a_run_that_a_file_does_not_name_is_not_verified_in_silence(
     assert main(["env", "verify", str(recorded)]) == 1
     shown = capsys.readouterr()
     assert f"in {recorded / file}" in shown.err
-    assert "129 of 130 runs" in shown.out
+    assert "3 of 4 runs" in shown.out
 
 
 def test_a_change_that_is_missing_from_the_facts_is_noticed(recorded: Path) -> None:
@@ -125,10 +202,10 @@ def test_facts_that_come_twice_or_are_no_json_are_named(recorded: Path) -> None:
     file = recorded / "facts.jsonl"
     whole = file.read_text()
     file.write_text(whole + whole.splitlines()[0] + "\n")
-    with pytest.raises(UserError, match=r"line 131: the facts of .* come twice: keep one line"):
+    with pytest.raises(UserError, match=r"line 5: the facts of .* come twice: keep one line"):
         list(rechecked(recorded))
     file.write_text(whole[:-20])
-    with pytest.raises(UserError, match=r"line 130: the line is not JSON .*: restore the file"):
+    with pytest.raises(UserError, match=r"line 4: the line is not JSON .*: restore the file"):
         list(rechecked(recorded))
     file.write_text("{}\n")
     with pytest.raises(UserError, match="line 1: key is missing"):
@@ -144,7 +221,7 @@ def test_a_line_of_facts_ends_where_the_file_ends_it(recorded: Path) -> None:
     )
     file.write_text("\n".join(lines))
     runs = list(rechecked(recorded))
-    assert (len(runs), [run for run in runs if run.differences]) == (130, [])
+    assert (len(runs), [run for run in runs if run.differences]) == (4, [])
 
 
 def test_facts_that_tell_no_state_are_a_users_mistake(
@@ -158,14 +235,17 @@ def test_facts_that_tell_no_state_are_a_users_mistake(
 
 
 def test_goals_of_other_cases_are_decided_by_their_checkers(recorded: Path, tmp_path: Path) -> None:
-    """The file that is bundled is what the command writes, as far as it went."""
-    facts, file = recorded / "facts.jsonl", tmp_path / "goals.jsonl"
-    facts.write_text("\n".join(facts.read_text().splitlines()[:9]) + "\n")
-    assert main(["env", "verify", str(recorded), "--other-goals", "2", "--save", str(file)]) == 1
-    bundled = [json.loads(line) for line in (sample_path() / "goals.jsonl").open()][:9]
-    for line, whole in zip(map(json.loads, file.open()), bundled, strict=True):
-        assert line["key"] == whole["key"]
-        assert all(goal in whole["goals"] for goal in line["goals"])
+    """Who did his own task, and who did nothing, did none of the others."""
+    file = tmp_path / "goals.jsonl"
+    assert main(["env", "verify", str(recorded), "--other-goals", "4", "--save", str(file)]) == 0
+    runs = [run for run in store.read(recorded) if isinstance(run, Trajectory)]
+    lines = [json.loads(line) for line in file.open()]
+    assert [line["key"] for line in lines] == [run.key.model_dump() for run in runs]
+    for run, line in zip(runs[:3], lines, strict=False):
+        assert line["goals"]
+        assert run.goal not in [one["goal"] for one in line["goals"]]
+        assert not any(one["success"] for one in line["goals"])
+        assert {one["config"]["instance"] for one in line["goals"]} <= set(range(41))
 
 
 def test_a_file_that_nothing_is_written_to_is_refused(
@@ -188,10 +268,16 @@ def test_a_number_that_no_computer_comes_to_the_end_of_is_refused(
 
 
 def test_more_differences_than_are_named_are_counted(
-    recorded: Path, capsys: pytest.CaptureFixture[str]
+    recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (recorded / "facts.jsonl").write_text("")
-    assert main(["env", "verify", str(recorded)]) == 1
+    """Twenty are named."""
+    run = next(run for run in store.read(recorded) if isinstance(run, Trajectory))
+    keys = [run.key.model_copy(update={"attempt": attempt}) for attempt in range(23)]
+    folder = tmp_path / "many"
+    store.write(folder, [run.model_copy(update={"key": key}) for key in keys])
+    shutil.copy(recorded / "labels.jsonl", folder)
+    (folder / "facts.jsonl").write_text("")
+    assert main(["env", "verify", str(folder)]) == 1
     lines = capsys.readouterr().err.splitlines()
-    assert lines[-1] == f"and 110 more of {recorded}"
+    assert lines[-1] == f"and 3 more of {folder}"
     assert len(lines) == 21

@@ -49,7 +49,10 @@ from trajudge.util.validation import read_records
 VARIANTS = "variants.jsonl"
 ANNOTATOR = "perturbed"
 # The facts of a run that describe its state, for `trajudge env verify`.
-_STATE = ("app", "scenario", "code_key", "changes", "repeated", "steps", "shortest", "payload")
+_STATE = (
+    *("app", "scenario", "content", "code_key", "changes", "repeated", "steps", "shortest"),
+    "payload",
+)
 
 
 class VariantLine(Record):

@@ -105,6 +105,7 @@ def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
         operations=operations.OPERATIONS,
         navigation=pages.NAVIGATION,
         scenarios=read_scenarios(package),
+        scenario_file=(files(package) / "scenarios.toml").read_text(encoding="utf-8"),
         words={**getattr(schema, "WORDS", {}), **about.words},
         areas=getattr(pages, "AREAS", {}),
         starts=about.starts,

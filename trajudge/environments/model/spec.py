@@ -256,7 +256,7 @@ class App:
     its Words, three or more each, all true in the same place; ``profile`` makes the rows of a data
     profile from a generator and the profile's index (which may scale its size). ``areas`` gives
     the navigation of pages below a name (``shop/orders``) where it is another one; ``identity`` is
-    a name in ``kit/identities.toml``.
+    a name in ``kit/identities.toml``; ``scenario_file`` the text that the scenarios were read from.
     """
 
     id: str
@@ -273,6 +273,7 @@ class App:
     sorts: int = 1
     areas: Mapping[str, tuple[Link, ...]] = field(default_factory=dict)
     identity: str = "plain"
+    scenario_file: str = ""
 
     def scenario(self, name: str) -> Scenario:
         """Return the scenario with this id. Raises KeyError."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import BaseModel, Field
 
+from trajudge.environments.apps import load_app
+from trajudge.environments.model.axes import open_state
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
 from trajudge.trajectories.model import TrajectoryKey
@@ -46,6 +50,7 @@ class _Shape(BaseModel):
     key: TrajectoryKey
     app: str = ""
     config: Config = Config(app="", scenario="")
+    content: str = ""
     code_key: str = Field("", pattern=r"^([0-9a-f]{2})*$")
     changes: tuple[_Change, ...] = ()
     answers: tuple[_Answer, ...] = ()
@@ -57,7 +62,8 @@ class _Shape(BaseModel):
 
 
 def read_facts(folder: Path) -> dict[TrajectoryKey, Facts]:
-    """Read the facts of a recording's runs. Raises UserError that names the file and the line."""
+    """Read the facts of a recording's runs. Raises UserError that names the file and the line, or
+    the application whose content is not that of the recording any more."""
     file = folder / FACTS
     missing = "name a folder that env record or data perturb wrote"
     facts: dict[TrajectoryKey, Facts] = {}
@@ -65,7 +71,35 @@ def read_facts(folder: Path) -> dict[TrajectoryKey, Facts]:
         if key in facts:
             raise UserError(f"{file}, line {number}: the facts of {key} come twice: keep one line")
         facts[key] = one
+    for key, one in facts.items():
+        if one.get("content") != _content_now(one):
+            raise UserError(
+                f"{file}: {key} was recorded with other content of the application "
+                f"{one.get('app', key.benchmark)}, so its state cannot be made again: record it "
+                "again, or install the version that recorded it"
+            )
     return facts
+
+
+def content_digest(config: Config) -> str:
+    """Return what an application holds for a run, as 16 hexadecimal digits: the rows of the data
+    profile and the file of its scenarios. The same on every machine."""
+    return _digest(config.app, config.profile, config.seed)
+
+
+@lru_cache(maxsize=256)
+def _digest(name: str, profile: int, seed: int) -> str:
+    app = load_app(name)
+    state = open_state(app, Config(app=name, scenario="", profile=profile, seed=seed))
+    try:
+        content = f"{app.tables}\n{state.dump()}\n{app.scenario_file}"
+    finally:
+        state.close()
+    return sha256(content.encode()).hexdigest()[:16]
+
+
+def _content_now(facts: Facts) -> str:
+    return content_digest(Config.model_validate(facts["config"])) if "config" in facts else ""
 
 
 def _parsed(line: bytes) -> tuple[TrajectoryKey, Facts]:

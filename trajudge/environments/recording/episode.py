@@ -12,6 +12,7 @@ from trajudge.environments.chromium import open_session
 from trajudge.environments.chromium.action_syntax import spoken
 from trajudge.environments.model.config import THEMES
 from trajudge.environments.model.variant import RunVariant
+from trajudge.environments.recheck.facts import content_digest
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.text import TextSession
 from trajudge.environments.verify import (
@@ -229,6 +230,7 @@ def run_facts(run: ServedRun, finding: VerificationResult) -> dict[str, Any]:
         "domain": run.app.domain,
         "scenario": run.scenario.id,
         "config": run.config.model_dump(),
+        "content": content_digest(run.config),  # what the application held, to verify it again
         "code_key": run.key.hex(),  # of the run's operation codes, to verify it again
         "noise": [item._asdict() for item in run.noise],
         "tampering": [event.detail for event in run.events if event.kind == "tamper"],
