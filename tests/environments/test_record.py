@@ -184,7 +184,7 @@ def test_a_recording_that_was_ended_goes_on(
 @pytest.mark.browser
 def test_a_complete_recording_is_not_made_again(recorded: Path, cases: Path) -> None:
     before = text_of(recorded)
-    counts, failed = record(RecordingPlan(cases, chosen(QUICK), seed=1), recorded)
+    counts, failed, _ = record(RecordingPlan(cases, chosen(QUICK), seed=1), recorded)
     assert not failed
     assert {name: row["runs"] for name, row in counts.items()} == dict.fromkeys(chosen(QUICK), 2)
     assert text_of(recorded) == before
