@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.environments.agents.page_blind import BlindRun, areas, balanced, played
@@ -28,10 +30,11 @@ def test_every_scenario_has_as_many_failures_as_successes() -> None:
 @pytest.mark.parametrize("source", ["reasoning", "answer", "actions"])
 def test_a_word_that_only_successes_say_is_seen(source: str) -> None:
     """The measure sees what it is to see, in each source and in all of them together."""
-    telling = [
-        run._replace(**{source: f"{getattr(run, source)} {'finally' if run.success else 'again'}"})
-        for run in runs(400)
-    ]
+    telling = []
+    for run in runs(400):
+        said = f"{getattr(run, source)} {'finally' if run.success else 'again'}"
+        changed: dict[str, Any] = {source: said}
+        telling.append(run._replace(**changed))
     found = areas(telling, 0)
     assert found[source] > 0.99 and found["together"] > 0.99
     assert found["counts"] < 0.6

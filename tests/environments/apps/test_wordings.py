@@ -66,6 +66,6 @@ def test_the_faults_of_wordings_are_found() -> None:
 def test_the_families_are_filled() -> None:
     scenarios = [scenario for name in APPS for scenario in load_app(name).scenarios]
     assert len(scenarios) >= 250
-    families = Counter(scenario.family for scenario in scenarios)
+    families: Counter[str] = Counter(scenario.family for scenario in scenarios)
     assert min(families[family] for family in FAMILIES) >= 12, families
     assert {scenario.demand for scenario in scenarios} == {1, 2, 3}

@@ -139,9 +139,9 @@ def member_operations(
 
 def in_member(part: Any, member: str) -> Any:
     """Return a page, or a part of one, whose links and forms lead to the member's pages."""
-    if isinstance(part, tuple) and hasattr(part, "_fields"):
+    if hasattr(part, "_fields"):
         changed = {name: in_member(getattr(part, name), member) for name in part._fields}
-        if isinstance(part, Link | Form | ListOrder):
+        if type(part) in (Link, Form, ListOrder):
             for name in {"page", "operation"} & changed.keys():
                 changed[name] = changed[name] and f"{member}/{changed[name]}"
         return part._replace(**changed)

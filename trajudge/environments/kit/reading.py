@@ -94,7 +94,7 @@ def _controls(outer: Iterable[Block], folds: tuple[Fold, ...]) -> Iterator[Place
 def _of_list(items: ItemList, folds: tuple[Fold, ...]) -> Iterator[PlacedControl]:
     for row in items.rows:
         linked = (cell for cell in (row.link, *row.cells) if isinstance(cell, Link))
-        here = (*linked, *row.forms)
+        here: tuple[Link | Form, ...] = (*linked, *row.forms)
         yield from (PlacedControl(control, len(items.rows), folds) for control in here)
     if items.next is not None:
         yield PlacedControl(items.next, 1, folds)

@@ -82,7 +82,8 @@ class HtmlElement:
         if self.tag == "a":
             return "href" in self.attributes
         if self.tag == "summary":
-            return self.parent is not None and self.parent.summary is self
+            shown = "hidden" not in self.attributes
+            return shown and self.parent is not None and self.parent.summary is self
         control = self.tag in ("button", "select", "textarea") or self.kind not in ("", "hidden")
         return control and "disabled" not in self.attributes
 

@@ -13,7 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
-from urllib.parse import parse_qsl, quote, quote_plus, urljoin, urlsplit, urlunsplit
+from urllib.parse import (
+    parse_qsl,
+    quote,
+    quote_plus,
+    urldefrag,
+    urljoin,
+    urlsplit,
+    urlunsplit,
+)
 
 from trajudge.environments.chromium.action_syntax import (
     LAST_WORDS,
@@ -60,10 +68,12 @@ _PLAIN = '<!doctype html><html><body><pre style="white-space: pre-wrap">{}</pre>
 
 @dataclass(slots=True)
 class _Entry:
-    """An entry of the history: its address, and what was posted to it, if anything was."""
+    """An entry of the history: its address, what was posted to it, if anything was, and the number
+    of its document: entries that differ in their fragments alone share one."""
 
     url: str
     form: Mapping[str, str] | None = None
+    number: int = 0
 
 
 class _TextTab:
@@ -91,6 +101,7 @@ class TextSession:
         self._tab = _TextTab()
         self._tabs = [self._tab]
         self._trace: list[RecordedRequest] = []
+        self._loaded = 0
         self._navigate(_Entry(run.start_url))
 
     @property
@@ -143,15 +154,22 @@ class TextSession:
     # --- addresses ---
 
     def _follow(self, url: str) -> None:
-        """Go to an address; that of the page that is open is loaded again in its place."""
-        if self._tab.history and url == self.url:
+        """Go to an address; that of the page that is open is loaded again in its place, a place in
+        it is not loaded."""
+        here = self._tab.history[self._tab.index]
+        if url != here.url and "#" in url and urldefrag(url).url == urldefrag(here.url).url:
+            self._add(_Entry(url, here.form, here.number))
+        elif url == here.url:
             self._tab.history[self._tab.index] = self._load(_Entry(url))
         else:
             self._navigate(_Entry(url))
 
     def _navigate(self, entry: _Entry) -> None:
         """Load an address and add it to the history."""
-        arrived, tab = self._load(entry), self._tab
+        self._add(self._load(entry))
+
+    def _add(self, arrived: _Entry) -> None:
+        tab = self._tab
         del tab.history[tab.index + 1 :]
         tab.history.append(arrived)
         tab.index += 1
@@ -167,6 +185,8 @@ class TextSession:
         self._tab.document = PageDocument(
             body if response.content_type == "text/html" else _PLAIN.format(escape(body))
         )
+        self._loaded += 1
+        entry.number = self._loaded
         return entry
 
     def _ask(self, entry: _Entry) -> PageResponse:
@@ -188,8 +208,10 @@ class TextSession:
         index = tab.index + by
         if not 0 <= index < len(tab.history) or tab.history[index].url == BLANK:
             raise ActionRefused(f"there is no page to go {'back' if by < 0 else 'forward'} to")
+        same = tab.history[index].number == tab.history[tab.index].number
         tab.index = index
-        tab.history[index] = self._load(_Entry(tab.history[index].url))
+        if not same:
+            tab.history[index] = self._load(_Entry(tab.history[index].url))
 
     # --- actions ---
 
@@ -291,7 +313,8 @@ class TextSession:
     def _reach(self, element: HtmlElement) -> None:
         """Raise ActionRefused for what has no box, and for what a dialog covers."""
         unseen = element.tag == "option" and not _is_listed(element)
-        if unseen or element.kind == "hidden" or element.folded:
+        unseen = unseen or element.kind == "hidden" or "hidden" in element.attributes
+        if unseen or element.folded:
             raise not_shown(element.bid)
         if not element.inert:
             return
