@@ -123,6 +123,18 @@ class PageView:
 
     # --- around the page ---
 
+    def frame(self, part: str) -> Markup:
+        """Return what a macro makes of the site alone; the pages of a run share it."""
+        shell = self.shell
+        links = shell.navigation, shell.information
+        named = part == "navigation" and any(link.page == shell.name for link in links[0])
+        here = shell.name if named else ""
+        known, markup = shell.frame.get((part, here), (None, Markup("")))
+        if known != links:
+            markup = getattr(self.macros, part)(self)
+            shell.frame[part, here] = links, markup
+        return markup
+
     def icon(self, link: Link) -> Drawn:
         """Return the sign of a section."""
         return picture("icon", f"{self.shell.title} {link.page}")

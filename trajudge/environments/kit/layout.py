@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import quote, urlencode
 
+from markupsafe import Markup
+
 from trajudge.environments.kit.theme import Theme
 from trajudge.environments.model.page import Chart, Form, Link, Overlay
+
+FrameParts = dict[tuple[str, str], tuple[tuple[tuple[Link, ...], tuple[Link, ...]] | None, Markup]]
 
 
 def address(page: str, args: Mapping[str, str]) -> str:
@@ -19,7 +23,8 @@ def address(page: str, args: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def _address(page: str, args: tuple[tuple[str, str], ...]) -> str:
     query = urlencode(args, errors="replace")
-    return f"/{quote(page, safe='/', errors='replace')}" + (f"?{query}" if query else "")
+    safe = "" if page.startswith("/") else "/"  # "//name" would be another host
+    return f"/{quote(page, safe=safe, errors='replace')}" + (f"?{query}" if query else "")
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,9 @@ class PageLayout:
     a name in ``identities.toml``, ``name`` and ``args`` are those of the page, ``information`` the
     links that every site has at its foot. A ``still`` document has no server: its forms are shown,
     disabled, and have nothing to send. ``files`` is where the style sheet is; with ``script`` the
-    widgets do more than their plain forms. A ``folded`` navigation is behind a menu button."""
+    widgets do more than their plain forms. A ``folded`` navigation is behind a menu button.
+    ``frame`` keeps the parts of the frame by name and section, with the links that they were made
+    of: pages that share it have the same theme and words."""
 
     title: str
     navigation: tuple[Link, ...]
@@ -47,3 +54,4 @@ class PageLayout:
     files: str = "/assets/"
     script: bool = False
     folded: bool = False
+    frame: FrameParts = field(default_factory=dict)

@@ -148,6 +148,7 @@ def _document(
         noise=noise,
         script=run.script,
         folded=run.site.ui.folded,
+        frame=run.frame,
     )
     return PageResponse(200 if known else 404, render(page, shell), "text/html")
 

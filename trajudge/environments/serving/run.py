@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Literal, NamedTuple
 
 from trajudge.environments.apps import load_app
+from trajudge.environments.kit.layout import FrameParts
 from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import bind
@@ -104,6 +105,7 @@ class ServedRun:
         """Show the pages in this theme."""
         self.theme = theme(index, self.config.seed)
         self.words = wordings(self.app, self.theme)
+        self.frame: FrameParts = {}
 
     @property
     def start_url(self) -> str:

@@ -248,10 +248,10 @@ class _Walk:
 
     def label_of(self, element: HtmlElement) -> str:
         """Return the name that an element's ARIA attributes give it."""
-        named_by = element.attributes.get("aria-labelledby", "").split()
-        if texts := [self.document.by_id[key].text() for key in named_by]:
-            return squashed(" ".join(texts))
-        return squashed(element.attributes.get("aria-label", ""))
+        attributes = element.attributes
+        if named_by := attributes.get("aria-labelledby", "").split():
+            return squashed(" ".join(self.document.by_id[key].text() for key in named_by))
+        return squashed(attributes["aria-label"]) if "aria-label" in attributes else ""
 
     def labelled(self, element: HtmlElement) -> str:
         if label := self.label_of(element):
