@@ -84,11 +84,13 @@ CHART = st.builds(
 FACTS = st.builds(parts.DefinitionList, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
 BARE = st.builds(parts.Form, LABEL, st.just(()), operation=PLAIN)
 NODES = st.recursive(
-    st.builds(parts.TreeNode, LINK | TEXT, st.just(())),
-    lambda inner: st.builds(parts.TreeNode, LINK | TEXT, st.lists(inner, max_size=2).map(tuple)),
+    st.builds(parts.TreeViewItem, LINK | TEXT, st.just(())),
+    lambda inner: st.builds(
+        parts.TreeViewItem, LINK | TEXT, st.lists(inner, max_size=2).map(tuple)
+    ),
     max_leaves=4,
 )
-CARD = st.builds(parts.Card, LINK, TEXT, st.dictionaries(TEXT, BARE, max_size=2))
+CARD = st.builds(parts.BoardCard, LINK, TEXT, st.dictionaries(TEXT, BARE, max_size=2))
 COLUMN = st.builds(parts.BoardColumn, TEXT, st.lists(CARD, max_size=2).map(tuple))
 LEAF = (
     st.builds(parts.Paragraph, LABEL)
@@ -100,7 +102,7 @@ LEAF = (
     | LINK
     | st.builds(parts.LinkList, LABEL, st.lists(LINK, max_size=3).map(tuple))
     | st.builds(parts.Menu, LABEL, st.lists(LINK | BARE, max_size=3).map(tuple))
-    | st.builds(parts.Tree, LABEL, st.lists(NODES, max_size=2).map(tuple))
+    | st.builds(parts.TreeView, LABEL, st.lists(NODES, max_size=2).map(tuple))
     | st.builds(parts.Board, st.lists(COLUMN, max_size=2).map(tuple))
 )
 

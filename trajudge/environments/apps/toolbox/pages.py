@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
@@ -69,7 +70,7 @@ def _tool_page(
     *,
     title: str,
     columns: str,
-    rows: tuple[parts.ListRow, ...],
+    rows: Sequence[parts.ListRow],
 ) -> Page:
     """Make the page of a tool, with the list that it reckons from below it."""
     listed = ui.section_of(title, *listing(view, tool, lists.headings(columns), rows))
