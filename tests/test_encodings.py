@@ -33,7 +33,6 @@ from trajudge.judges.models import OwnModels
 from trajudge.judges.registry import make_judge
 from trajudge.judges.telemetry import read_model
 from trajudge.proxy.plan import read_plan
-from trajudge.rewards.serve import read_token
 from trajudge.robustness.drift import read_canaries
 from trajudge.robustness.perturb import read_variants
 from trajudge.robustness.subjects import read_by_key
@@ -45,7 +44,7 @@ from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import detect_kind, open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
-from trajudge.util.validation import read_record
+from trajudge.util.validation import read_record, read_token
 
 NAMED = "is UTF-16: save it as UTF-8"
 KEY = {"benchmark": "shop", "agent": "a", "task_id": "t"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def takers(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)) if "Namespace" in text else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             signature = ast.unparse(node.args) + (ast.unparse(node.returns) if node.returns else "")
-            if "Namespace" in signature:
+            if re.search(r"\bNamespace\b", signature):  # a SimpleNamespace is none of argparse
                 yield node.name
 
 

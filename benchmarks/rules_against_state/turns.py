@@ -13,7 +13,6 @@ from trajudge.environments.agents.policy import Policy
 from trajudge.environments.agents.protocol import NotPlayed
 from trajudge.environments.agents.script import ORACLE, Behaviour, Say
 from trajudge.environments.agents.scripted import Scripted
-from trajudge.environments.apps.lists import CONFIRM
 from trajudge.environments.checks.near_miss import near_miss
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, press
@@ -28,6 +27,9 @@ class Turn(StrEnum):
     CORRECTED = "corrected"
     SPOILED = "spoiled"
     UNDONE = "undone"
+
+
+CONFIRM = press(Word("confirm"), "confirm it")
 
 
 def _pressed(word: str, slot: str = "", column: str = "") -> Callable[[Bound], list[PlanStep]]:

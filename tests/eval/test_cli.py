@@ -107,7 +107,7 @@ def test_help_of_a_command_is_its_own(words: list[str], capsys: pytest.CaptureFi
 
 def test_every_command_that_ends_by_itself_shows_progress() -> None:
     own = {"judge", "robust", "proxy run", "run batch"}  # bars of judgments, an agent's terminal
-    serve = {"serve", "label serve", "inspect", "proxy serve"}
+    serve = {"serve", "label serve", "inspect", "proxy serve", "env serve", "env play"}
     tables = {"data sources", "judges list", "judges show", "judges fidelity", "label people"}
     silent = {name for name, command in every_command().items() if not command.doing}
     assert silent == own | serve | tables | {"proxy plan"}

@@ -42,6 +42,8 @@ UNTRIED: set[tuple[str, ...]] = {
     ("data", "sources"),
     ("inspect",),  # tests/app/runs: serves until it is stopped
     ("env", "generate"),
+    ("env", "serve"),  # tests/environments/hosting: serves until it is stopped
+    ("env", "play"),  # tests/environments/hosting/test_play.py: until a person is done
     ("run", "batch"),  # tests/eval/test_batches.py: keeps its ledger beside the replies
     ("serve",),  # tests/rewards/server: serves until it is stopped
     # A queue is a database, whose folder holds its write-ahead log while it is open.

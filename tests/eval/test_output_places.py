@@ -27,7 +27,7 @@ from trajudge.util.settings import Output, options_of
 WRITTEN = {
     *("--out", "--save", "--plot", "--plots", "--folder", "--store", "--submission"),
     *("--mismatches", "--calibration-out", "--cross-fit", "--batch-files", "--run-folder"),
-    *("--html", "--report"),
+    *("--html", "--report", "--record"),
 }
 
 

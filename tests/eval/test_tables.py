@@ -382,8 +382,8 @@ def test_a_table_of_differences_holds_those_of_its_metric_alone() -> None:
     differences = (difference("precision", 0.125), difference("recall", 0.5))
     shown = comparison_tables(Comparison(differences=differences, rankings=rankings))
     assert [(table.title.partition(",")[0], len(table.rows)) for table in shown] == [
-        ("Difference in Precision", 1),
-        ("Difference in Recall", 1),
+        ("Difference in precision", 1),
+        ("Difference in recall", 1),
         ("Pairwise significance", 2),
     ]
     assert "12.5" in " ".join(map(str, shown[0].rows[0]))

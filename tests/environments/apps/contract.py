@@ -297,11 +297,11 @@ def defaults(form: Form) -> dict[str, str]:
     return {**form.hidden, **{entry.name: entry.value for entry in form.fields}}
 
 
-def named_twice(site: Site, page: Page) -> list[object]:
+def named_twice(site: Site, name: str, page: Page) -> list[object]:
     """Controls of one role that share a name but not what they do."""
     twice: list[object] = []
     targets: dict[object, Link] = {}
-    for link in (*site.navigation(), *links(page)):
+    for link in (*site.navigation(name), *links(page)):
         if targets.setdefault(link.label, link) != link:
             twice.append(link.label)
     buttons = [form.submit for form in forms(page)]

@@ -97,7 +97,7 @@ def test_pages_lead_to_pages_and_name_their_controls(name: str, number: int, sta
     wordings = {w.casefold() for wordings in words.values() for w in wordings}
     for place, page in crawl(app, known):
         assert page != missing(), f"a link leads to {place}, which is not there"
-        assert not named_twice(known, page), place
+        assert not named_twice(known, place, page), place
         assert {word.key for word in said(page)} <= words.keys(), place
         assert not {text.casefold() for text in texts(page)} & wordings, place
         for form in forms(page):

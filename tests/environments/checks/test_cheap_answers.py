@@ -22,6 +22,8 @@ CONSTANTS = (
     "$0.00", "2026-03-02", "null", "{}", '{"answer": null}', '{"answer": ""}', '{"answer": []}',
 )  # fmt: skip
 
+DECLARED = {'{"answer": null}'}  # that a task cannot be done
+
 
 def guesses(scenario: Scenario, bound: Bound, state: AppState, goal: str) -> list[str]:
     """The goal again, every name at once, every code at once."""
@@ -41,6 +43,8 @@ def guesses(scenario: Scenario, bound: Bound, state: AppState, goal: str) -> lis
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", APPS)
 def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
+    """But for a task that cannot be done: there nothing is to be done, and to declare that is
+    right. A suite pairs such a task with a twin that can be done, where the same answer fails."""
     app = load_app(name)
     for scenario in app.scenarios:
         for n in range(repeats(1, 2)):
@@ -51,6 +55,7 @@ def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
             state = open_state(app, config)
             bound = bind(scenario, instance(name, scenario.id, tuple(scenario.slots), n, 0), state)
             before = state.dump()
+            refusal = any(answer.kind == "none" for answer in scenario.answers)
             for message in (*CONSTANTS, *guesses(scenario, bound, state, case.goal)):
                 found = verify(
                     RunEvidence(
@@ -64,6 +69,7 @@ def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
                         shortest=case.shortest,
                     )
                 )
-                assert found.labels.success is not True, (config.id, message)
+                right = refusal and message in DECLARED
+                assert (found.labels.success is True) == right, (config.id, message)
                 assert found.labels.side_effect is False
             state.close()

@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -197,6 +198,30 @@ def test_the_same_key_opens_the_same_run(served: Served) -> None:
     assert (first.status, again.status, first.body) == (201, 201, again.body)
     assert ask("k1", task=PRICE).status == 409
     assert ask("k2", task=WISH).json["id"] != first.json["id"]
+    long = "k" * 300
+    assert ask(long, task=WISH).body == ask(long, task=WISH).body
+    assert ask(f"{long}2", task=PRICE).status == 201
+
+
+def test_requests_with_one_key_at_the_same_time_open_one_batch(served: Served) -> None:
+    before, together = len(served.host.runs), Barrier(8)
+
+    def ask(_: int) -> Any:
+        together.wait()
+        batch = {"runs": [{"task": WISH}] * 3}
+        return served.ask("POST", "/v1/batches", batch, headers={"Idempotency-Key": "together"})
+
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(ask, range(8)))
+    assert {reply.status for reply in replies} == {201}
+    assert len({reply.body for reply in replies}) == 1
+    assert len(served.host.runs) == before + 3
+
+
+def test_a_key_whose_request_was_refused_is_free(served: Served) -> None:
+    key = {"Idempotency-Key": "refused"}
+    assert served.ask("POST", "/v1/runs", {"task": "no.such"}, headers=key).status == 404
+    assert served.ask("POST", "/v1/runs", {"task": WISH}, headers=key).status == 201
 
 
 @pytest.mark.parametrize(

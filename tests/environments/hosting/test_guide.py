@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.environments.cases import job, sound
+from tests.environments.hosting.guide import OPENENV, OWN, SERVED
 from tests.environments.hosting.served import TOKEN, serving
 from trajudge.environments.agents.plugin import AgentPlugin
 from trajudge.environments.recording.episode import play_offline
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "agent.md"
-OWN, SERVED, OPENENV = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)
 MOST_LINES = 10
 
 

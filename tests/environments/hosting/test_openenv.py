@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 
 from tests.environments.cases import job, sound
+from tests.environments.hosting.guide import OPENENV
 from tests.environments.hosting.served import serving
-from tests.environments.hosting.test_guide import OPENENV
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.hosting.listeners import port_of

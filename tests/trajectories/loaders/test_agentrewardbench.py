@@ -165,8 +165,9 @@ def test_up_to_four_steps_are_named_and_of_more_the_ends(
     step = content["steps"][0] | {"screenshot_path": "screenshots/lost.png"}
     content["steps"] = [step | {"num": number} for number in range(steps)]
     path.write_bytes(orjson.dumps(content))
-    [warning] = load_one(tmp_path).metadata["warnings"]
-    assert warning.startswith(f"The screenshot of step {named} is missing")
+    warnings = load_one(tmp_path).metadata["warnings"]
+    assert isinstance(warnings, list) and len(warnings) == 1
+    assert str(warnings[0]).startswith(f"The screenshot of step {named} is missing")
 
 
 def test_a_variants_id_is_made_canonical_and_kept_raw(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def folded_into(run: ServedRun, step: PlanStep, url: str) -> list[Label]:
     if parts.path.startswith("/do/"):  # the page that a form was on
         parts = urlsplit(run.shown)
     args = dict(parse_qsl(parts.query, keep_blank_values=True))
-    page = run.site.get(unquote(parts.path.strip("/")) or "home", args)
-    for control, _, folds in (*controls(page), *navigation(run.site)):
+    name = unquote(parts.path.strip("/")) or "home"
+    for control, _, folds in (*controls(run.site.get(name, args)), *navigation(run.site, name)):
         if folds and _is_meant(control, step):
             return [fold.title for fold in folds]
     return []

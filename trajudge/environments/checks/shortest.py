@@ -342,7 +342,7 @@ class _Search:
     def _leads(self, node: _Node, left: int) -> Iterator[_Way]:
         page = self._page(node.version, node.spot, node.asked)
         site = self.versions[node.version].site
-        for control, _, folds in (*navigation(site), *controls(page)):
+        for control, _, folds in (*navigation(site, node.spot[0]), *controls(page)):
             opening = sum(not fold.open for fold in folds)
             if isinstance(control, Link):
                 if self._about(control.args):

@@ -164,7 +164,7 @@ class Walk:
             self._show(outcome)
 
 
-def navigation(site: Site, page: str = "") -> Iterator[PlacedControl]:
+def navigation(site: Site, page: str) -> Iterator[PlacedControl]:
     """Yield the links that are on every page, behind a menu where the interface folds them."""
     menu = Word("menu")
     folds = (Fold(menu, menu),) if site.ui.folded else ()

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from secrets import token_hex
 from typing import Annotated, Any, TypeVar
+from weakref import WeakValueDictionary
 
 import orjson
 from aiohttp import web
@@ -57,7 +58,8 @@ class Control:
     def __init__(self, host: RunHost, token: str) -> None:
         self.host = host
         self._token = token
-        self._opened: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._opened: dict[bytes, tuple[bytes, dict[str, Any]]] = {}  # by idempotency key
+        self._locks = WeakValueDictionary[bytes, asyncio.Lock]()
 
     def application(self) -> web.Application:
         """Return the routes as an application."""
@@ -137,18 +139,19 @@ class Control:
         """Return 201 with what ``make`` gives; for an Idempotency-Key that came before, what it
         gave then."""
         body = await request.read()
-        key = request.headers.get("Idempotency-Key")
-        digest = sha256(f"{request.path} ".encode() + body).hexdigest()
-        if key is not None and key in self._opened:
+        if (sent := request.headers.get("Idempotency-Key")) is None:
+            return _json(await make(body), 201)
+        key = sha256(sent.encode(errors="surrogateescape")).digest()
+        digest = sha256(f"{request.path} ".encode() + body).digest()
+        # The second of two requests that come at the same time waits for what the first gives.
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if key not in self._opened:
+                self._opened[key] = (digest, await make(body))
+                while len(self._opened) > MOST_KEYS:
+                    del self._opened[next(iter(self._opened))]
             before, content = self._opened[key]
-            if before != digest:
-                raise _error(web.HTTPConflict, "the Idempotency-Key came with another request")
-            return _json(content, 201)
-        content = await make(body)
-        if key is not None:
-            self._opened[key[:200]] = (digest, content)
-            while len(self._opened) > MOST_KEYS:
-                del self._opened[next(iter(self._opened))]
+        if before != digest:
+            raise _error(web.HTTPConflict, "the Idempotency-Key came with another request")
         return _json(content, 201)
 
     async def verdict(self, request: web.Request) -> web.Response:

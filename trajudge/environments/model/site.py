@@ -37,7 +37,7 @@ class Site:
     ) -> None:
         self.app, self.state, self.ui, self.code = app, state, ui, code
 
-    def navigation(self, page: str = "") -> tuple[Link, ...]:
+    def navigation(self, page: str) -> tuple[Link, ...]:
         """Return the links on every page, or on every one of the area that ``page`` is in."""
         return self.app.areas.get(page.partition("/")[0], self.app.navigation)
 

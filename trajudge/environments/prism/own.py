@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -23,7 +24,7 @@ from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.axes import generator, instance, open_state, profile, ui
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
-from trajudge.environments.model.page import Field, Page, Word
+from trajudge.environments.model.page import Field, Link, Page, Word
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import App
 from trajudge.environments.model.state import digest
@@ -60,8 +61,8 @@ def own_report(configurations: int, seed: int) -> Report:
     )
 
 
-def crawl(app: App, config: Config) -> Iterator[Page]:
-    """Yield the pages that links lead to, from every start page."""
+def crawl(app: App, config: Config) -> Iterator[tuple[Page, tuple[Link, ...]]]:
+    """Yield the pages that links lead to, from every start page, and the navigation of each."""
     state = open_state(app, config)
     site = Site(app, state, ui(app, config.ui, config.seed))
     waiting: deque[Place] = deque((start, ()) for start in app.starts)
@@ -70,8 +71,9 @@ def crawl(app: App, config: Config) -> Iterator[Page]:
         while waiting and len(seen) < MOST_PAGES:
             name, args = waiting.popleft()
             page = site.get(name, dict(args))
-            yield page
-            for link in (*site.navigation(), *links(page)):
+            navigation = site.navigation(name)
+            yield page, navigation
+            for link in (*navigation, *links(page)):
                 place = (link.page, tuple(sorted(link.args.items())))
                 if place not in seen:
                     seen.add(place)
@@ -83,7 +85,7 @@ def crawl(app: App, config: Config) -> Iterator[Page]:
 def _patterns(apps: Iterable[App], seed: int) -> Iterator[str]:
     """Yield the patterns of use that at least one application shows."""
     apps = list(apps)
-    pages = [page for app in apps for page in crawl(app, _plain(app, seed, 2))]
+    pages = [page for app in apps for page, _ in crawl(app, _plain(app, seed, 2))]
     entries = [entry for page in pages for form in forms(page) for entry in form.fields]
     operations = [operation for app in apps for operation in app.operations.values()]
     shows = {
@@ -145,13 +147,14 @@ def _rendered(app: App, config: Config) -> Iterator[str]:
     look = theme(config.theme, config.seed)
     shell = PageLayout(
         title=app.title,
-        navigation=app.navigation,
+        navigation=(),
         theme=look,
         words=wordings(app, look),
         nonce=lambda _: "",
         chart=lambda _: "/chart/x.png",
     )
-    return (render(page, shell) for page in crawl(app, config))
+    for page, navigation in crawl(app, config):
+        yield render(page, replace(shell, navigation=navigation))
 
 
 def drawn(app: App, seed: int) -> Iterator[Config]:

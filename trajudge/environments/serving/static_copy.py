@@ -129,7 +129,7 @@ def _crawled(site: Site, most: int) -> dict[Place, Page]:
     while waiting and len(pages) < most:
         place = waiting.popleft()
         pages[place] = site.get(place[0], dict(place[1]))
-        for link in (*site.navigation(), *links(pages[place])):
+        for link in (*site.navigation(place[0]), *links(pages[place])):
             target = _place(link.page, link.args)
             # Another order shows the same rows: a copy has the one that the site has.
             if target not in known and SORT not in link.args:
@@ -158,7 +158,7 @@ def _written(
     shell = PageLayout(
         identity=app.identity,
         title=app.title,
-        navigation=site.navigation(),
+        navigation=(),
         theme=look,
         words=wordings(app, look),
         nonce=lambda _: "",
@@ -170,10 +170,10 @@ def _written(
     )
     for place, page in [*pages.items(), ((BEYOND, ()), _BEYOND)]:
         noted = page._replace(blocks=(Paragraph(NOTE), *page.blocks))
-        yield (
-            names.get(place, BEYOND),
-            render(noted, replace(shell, name=place[0], args=dict(place[1]))).encode(),
+        around = replace(
+            shell, name=place[0], args=dict(place[1]), navigation=site.navigation(place[0])
         )
+        yield names.get(place, BEYOND), render(noted, around).encode()
     yield from sorted(pictures.items())
 
 
