@@ -82,7 +82,7 @@ CHART = st.builds(
     st.just((1.0, 2.0)),
 )
 FACTS = st.builds(parts.DefinitionList, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
-BARE = st.builds(parts.Form, LABEL, st.just(()), operation=PLAIN)
+BARE = st.builds(lambda label, operation: parts.Form(label, operation=operation), LABEL, PLAIN)
 NODES = st.recursive(
     st.builds(parts.TreeViewItem, LINK | TEXT, st.just(())),
     lambda inner: st.builds(

@@ -169,8 +169,10 @@ def _texts(given: Iterable[parts.Block]) -> Iterable[str]:
             case parts.ItemList(_, rows):
                 for row in rows:
                     yield from (cell for cell in row.cells if isinstance(cell, str))
-            case parts.Section(title) | parts.Disclosure(title):
+            case parts.Section(str(title)):  # a tab's shows a part of a Word's name
                 yield named(title)
+            case parts.Disclosure(title):
+                yield WORDS[title.key] if isinstance(title, Word) else named(title)
             case parts.Board(columns):
                 for column in columns:
                     yield from (column.name, *(card.text for card in column.cards))
