@@ -103,7 +103,9 @@ def _trial(app: App, scenario: Scenario, config: Config, state: AppState) -> Tri
     run.state.close()
     _evident(scenario, bound, told, run.walk)
     assert run.walk.moved <= ACTIONS, f"{run.walk.moved} actions"
-    for slot in scenario.mistakable:
+    # Of what cannot be done no decoy can either.
+    possible = all(answer.kind != "none" for answer in scenario.answers)
+    for slot in scenario.mistakable if possible else ():
         _matters(app, scenario, config, bound, slot, state)
     if scenario.distractor:
         distractor = _run(app, config, [*scenario.plan(bound), *scenario.distractor(bound)])
@@ -212,7 +214,8 @@ def _matters(
 
 
 def _claimed(scenario: Scenario, bound: Bound, state: AppState) -> list[list[Any]]:
-    direct = [a for a in scenario.answers if a.when == "before" and a.kind != "code"]
+    kinds = ("code", "none")
+    direct = [a for a in scenario.answers if a.when == "before" and a.kind not in kinds]
     return [values(answer, bound, state) for answer in direct]
 
 
@@ -220,7 +223,7 @@ def _told(scenario: Scenario, bound: Bound, state: AppState) -> list[tuple[Answe
     """The direct answers that the state before gives. Raises Rejected for none or several."""
     told = []
     for answer in scenario.answers:
-        if answer.kind == "code" or answer.when == "after":
+        if answer.kind in ("code", "none") or answer.when == "after":
             continue
         found = values(answer, bound, state)
         if not found or found == [None]:
