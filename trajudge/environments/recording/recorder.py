@@ -102,7 +102,11 @@ class Recorder:
 
         def agent(run: ServedRun) -> Agent:
             served.append(run)
-            return make(run)
+            try:  # a scripted agent looks ahead through the application's own code
+                with mistakes_of(run.app.id, f"{run.config.id} cannot be played"):
+                    return make(run)
+            except UserError as mistake:
+                raise NotPlayed(str(mistake)) from mistake
 
         recorded = play(
             self.server,
