@@ -1,4 +1,4 @@
-"""Forty runs over the seven applications: what rules say of them, beside their states."""
+"""Forty runs over the applications: what rules say of them, beside their states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ main = command("env rules")
 pytestmark = pytest.mark.slow
 
 CASES = 20
-BY_SHAPE = "answer, shape of a code"
+BY_SHAPE, BY_CODE = "answer, shape of a code", "answer with a code"
+CAUSES = {
+    "the last such request was another",
+    "the answer is about what the run did instead",
+}
 DECIDED = ("answer", "answer with a code", "state", "answer + network + state")
 PLAYED = (
     *(Behaviour.ORACLE, Behaviour.NEAR_MISS, Behaviour.ORACLE, Behaviour.SIDE_EFFECT),
@@ -49,19 +53,24 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_all_applications_have_runs_of_both_kinds(found: dict[str, Any]) -> None:
-    assert (found["runs"], found["applications"]) == (40, 7)
+    assert (found["runs"], found["applications"]) == (40, 8)
     whole = found["agreement"][-1]
     assert whole["kind"] == "answer + network + state"
     assert min(whole["false_accepts"]["trials"], whole["false_rejects"]["trials"]) >= 10
 
 
-def test_rules_agree_with_the_state_on_every_run(found: dict[str, Any]) -> None:
+def test_rules_agree_with_the_state_but_for_what_they_cannot_know(found: dict[str, Any]) -> None:
+    """The released form looks at the last request of a kind alone, where two were to be sent; and
+    what a run did instead of its task gives it another answer than the oracle's."""
     wrong = {
         (row["kind"], row["mode"]): (row["false_accepts"]["hits"], row["false_rejects"]["hits"])
         for row in found["agreement"]
         if (row["kind"], row["mode"]) != (BY_SHAPE, "release-1.2.3")
     }
-    assert wrong == dict.fromkeys(wrong, (0, 0)), found["differences"]
+    assert {row["because"] for row in found["causes"] if not row["accepts"]} == CAUSES
+    instead = {(kind, mode): (0, 1) for kind, mode in wrong if kind in (BY_SHAPE, BY_CODE)}
+    last = {("network, last only", "release-1.2.3"): (0, 3)}
+    assert wrong == dict.fromkeys(wrong, (0, 0)) | instead | last, found["differences"]
     decided = [row for row in found["agreement"] if row["kind"] in DECIDED]
     assert {row["unknown"] for row in decided} == {0}
 
@@ -73,7 +82,8 @@ def test_a_code_whose_shape_alone_is_known_is_open(found: dict[str, Any]) -> Non
     assert sound["precision"]["trials"] == 0
     assert sound["unknown"] == release["precision"]["trials"] > 0
     assert rows["answer with a code", "sound"]["recall"]["hits"] == release["recall"]["hits"]
-    assert {row["because"] for row in found["causes"]} <= {"a code is known by its shape alone"}
+    passed = {row["because"] for row in found["causes"] if row["accepts"]}
+    assert passed == {"a code is known by its shape alone"}
 
 
 def test_requests_leave_a_side_effect_open_and_the_state_passes_it(found: dict[str, Any]) -> None:

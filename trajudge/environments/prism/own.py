@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from html import escape
 from itertools import islice
 
 import numpy as np
@@ -25,6 +26,7 @@ from trajudge.environments.model.axes import generator, instance, open_state, pr
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
 from trajudge.environments.model.page import Field, Link, Page, Word
+from trajudge.environments.model.payload import USER_CONTENT
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import App
 from trajudge.environments.model.state import digest
@@ -41,7 +43,6 @@ from trajudge.environments.serving.noise import KINDS, noise
 MOST_PAGES = 150
 Place = tuple[str, tuple[tuple[str, str], ...]]  # a page and its arguments
 _ABSOLUTE = re.compile(r"""(?:href|src|action)=["'](?:[a-z]+:)?//""", re.IGNORECASE)
-_MARKUP = re.compile(r"&lt;[a-z/]")
 
 
 def own_report(configurations: int, seed: int) -> Report:
@@ -106,13 +107,27 @@ def _patterns(apps: Iterable[App], seed: int) -> Iterator[str]:
             o.irreversible and not o.confirm for o in operations
         ),
         "charts": any(charts(page) for page in pages),
-        "content written by users": any(
-            _MARKUP.search(text) for app in apps for text in _rendered(app, _plain(app, seed, 2))
-        ),
+        "content written by users": any(_shows_users_words(app, seed) for app in apps),
         "layouts": len({theme(index, seed).items for index in range(THEMES)}) > 1,
         "interruptions": _interrupted(seed),
     }
     return (pattern for pattern, shown in shows.items() if shown)
+
+
+def _shows_users_words(app: App, seed: int) -> bool:
+    """Return True if a page shows what the profile's users wrote."""
+    config = _plain(app, seed, 2)
+    state = open_state(app, config)
+    try:
+        written = {
+            escape(str(row[0]))
+            for place in USER_CONTENT.get(app.id, ())
+            for row in state.rows('SELECT "{1}" FROM "{0}"'.format(*place.split(".")))  # noqa: S608
+            if len(str(row[0])) > 20
+        }
+    finally:
+        state.close()
+    return any(words in text for text in _rendered(app, config) for words in written)
 
 
 def _plain(app: App, seed: int, state: int = 0) -> Config:
