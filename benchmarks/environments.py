@@ -31,6 +31,7 @@ from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.chromium import Browser, Session, launch, open_session
+from trajudge.environments.generation import produce
 from trajudge.environments.gym import WebEnv
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
@@ -38,11 +39,10 @@ from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
 from trajudge.environments.model.page import ItemList, Link, ListRow, Page
+from trajudge.environments.planning import SuiteSpecification, planned
 from trajudge.environments.recording.episode import Recorded, play
 from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.server import Server, serve
-from trajudge.environments.stages import SuiteSpecification, produce
-from trajudge.environments.stages.planning import planned
 
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.environments.cases import agent, job, sound
+from tests.environments.offline import recorded
 from tests.environments.prism.specification import WHOLE
-from tests.environments.specifications.plain import recorded
 from trajudge.environments.agents.script import Behaviour
 from trajudge.eval.cli import main
 
@@ -30,8 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("results DIR --cases DIR/cases.jsonl", "1 agent, 1 run"),
         ("results DIR --cases DIR/cases.jsonl --full", "Agents over the suite"),
-        ("rules DIR --cases DIR/cases.jsonl", "Rules against the state"),
-        ("rules DIR --cases DIR/cases.jsonl --full", "Rules against the state"),
         ("verify DIR --other-goals 1", "the labels of 1 of 1 runs"),
         ("prism DIR/report.json", "PRISM: bench"),
     ],
@@ -46,7 +44,7 @@ def test_the_result_is_printed_where_the_file_cannot_be_written(
     assert captured.err.startswith(f"error: {FULL}: cannot be written (No space left")
 
 
-@pytest.mark.parametrize("command", ["results", "rules", "verify"])
+@pytest.mark.parametrize("command", ["results", "verify"])
 def test_a_file_that_cannot_be_is_refused_before_the_work(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -282,24 +282,6 @@ class ResultsConfig(Settings):
     seed: SeedOption = 0
 
 
-class RulesConfig(Settings):
-    """Compare rules with the state.
-
-      trajudge env rules RECORDED... --cases cases.jsonl
-
-    Every recorded run is judged by the specification that its case has in WebArena Verified's form
-    (answer, network, state) and compared with the label that follows from the state: false accepts
-    and false rejects, precision and recall by kind of check, in the sound reading and in that of
-    the released package. An agent's prose is read as the protocol's response first. What differs is
-    written one by one, with the rule's reasons.
-    """
-
-    folders: Recorded
-    cases: Cases
-    save: Annotated[Path, Output("file to write")] = Path("rules.json")
-    full: Full = False
-
-
 class ReplayConfig(Settings):
     """Play recorded actions back blindly.
 

@@ -288,12 +288,6 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "environments.settings:ResultsConfig",
                 "computing results",
             ),
-            "rules": Command(
-                "environments.commands:rules",
-                "false accepts and rejects of rules",
-                "environments.settings:RulesConfig",
-                "comparing rules with the state",
-            ),
             "replay": Command(
                 "environments.commands:replay",
                 "success rate of blind replay",

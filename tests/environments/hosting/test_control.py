@@ -20,7 +20,7 @@ from trajudge.environments.analysis.outcomes import read_outcomes
 from trajudge.environments.hosting.runs import HostLimits
 from trajudge.environments.kit.html import NONCE
 from trajudge.environments.model.case import write_cases
-from trajudge.environments.recheck.rechecking import rechecked
+from trajudge.environments.recheck import rechecked
 from trajudge.environments.verify import expected
 from trajudge.eval.judge import main as judge
 from trajudge.trajectories import store

@@ -11,41 +11,127 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+import orjson
+from pydantic import BaseModel, Field
 
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Label
+from trajudge.environments.apps import load_app
+from trajudge.environments.model.axes import open_state
 from trajudge.environments.model.binding import Infeasible
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
-from trajudge.environments.recheck.facts import FACTS, RESTORE, Facts, read_facts
 from trajudge.environments.serving.run import ServedRun, open_run
-from trajudge.environments.verify import ExecutedAction, verify
+from trajudge.environments.verify import ExecutedAction, VerificationResult, verify
 from trajudge.environments.verify.labels import looping, optimality
-from trajudge.environments.verify.model import Labels
 from trajudge.trajectories import store
-from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
+from trajudge.util.validation import read_records
 
+FACTS = "facts.jsonl"
 LABELS = "labels.jsonl"
 VARIANTS = "variants.jsonl"
-# What a state is made of.
-_NEEDED = ("config", "code_key", "changes")
+RESTORE = "restore the file from a copy, or record again"
 COMPARED = ("success", "side_effect", "repetition", "optimality")
 # Actions that change no state, wherever they are done.
 _IDLE = ("noop(", "scroll(", "hover(")
+Facts = Mapping[str, Any]
+_Number = Annotated[int, Field(ge=0)]
+
+
+class _Change(BaseModel):
+    kind: Literal["added", "removed", "changed"]
+    table: str
+    key: str | int
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+class _Answer(BaseModel):
+    kind: str
+    right: bool | None
+
+
+class _Predicate(BaseModel):
+    name: str
+    holds: bool
+
+
+class _Shape(BaseModel):
+    """What is read of a run's facts. Perturbed runs have neither answers nor predicates; without
+    ``content`` they are of an application that nobody knows."""
+
+    key: TrajectoryKey
+    app: str
+    config: Config
+    content: str = ""
+    code_key: str = Field(pattern=r"^([0-9a-f]{2})*$")
+    changes: tuple[_Change, ...]
+    answers: tuple[_Answer, ...] = ()
+    predicates: tuple[_Predicate, ...] = ()
+    payload: Payload | None = None
+    repeated: _Number
+    steps: _Number
+    shortest: _Number
+
+
+def _read_facts(folder: Path) -> dict[TrajectoryKey, Facts]:
+    """Read the facts of a recording's runs. Raises UserError that names the file and the line, or
+    the application whose content is not that of the recording any more."""
+    file = folder / FACTS
+    missing = "name a folder that env record or data perturb wrote"
+    facts: dict[TrajectoryKey, Facts] = {}
+    for number, (key, one) in read_records(file, _parsed, missing=missing, damaged=RESTORE):
+        if key in facts:
+            raise UserError(f"{file}, line {number}: the facts of {key} come twice: keep one line")
+        facts[key] = one
+    for key, one in facts.items():
+        if one.get("content") != content_digest(Config.model_validate(one["config"])):
+            raise UserError(
+                f"{file}: {key} was recorded with other content of the application {one['app']}, "
+                "so its state cannot be made again: record it again, or install the version that "
+                "recorded it"
+            )
+    return facts
+
+
+def _parsed(line: bytes) -> tuple[TrajectoryKey, Facts]:
+    facts = orjson.loads(line)
+    return _Shape.model_validate(facts).key, facts
+
+
+def content_digest(config: Config) -> str:
+    """Return what an application holds for a run, as 16 hexadecimal digits: the rows of the data
+    profile and the file of its scenarios. The same on every machine."""
+    return _digest(config.app, config.profile, config.seed)
+
+
+@lru_cache(maxsize=256)
+def _digest(name: str, profile: int, seed: int) -> str:
+    app = load_app(name)
+    state = open_state(app, Config(app=name, scenario="", profile=profile, seed=seed))
+    try:
+        content = f"{app.tables}\n{state.dump()}\n{app.scenario_file}"
+    finally:
+        state.close()
+    return sha256(content.encode()).hexdigest()[:16]
 
 
 class ReverifiedRun(NamedTuple):
-    """A recorded run of a ``folder``, the labels beside it, and those that its state gives; None
-    for what the folder does not hold."""
+    """A recorded run of a ``folder``, the labels beside it, its facts, and what its state gives;
+    None for what the folder does not hold."""
 
     folder: Path
     trajectory: Trajectory
     recorded: Label | None
-    found: Labels | None
+    facts: Facts | None
+    found: VerificationResult | None
     claimed: Sequence[str] = COMPARED
 
     @property
@@ -55,11 +141,11 @@ class ReverifiedRun(NamedTuple):
             return [f"has no label in {self.folder / LABELS}"]
         if self.found is None:
             return [f"has no facts in {self.folder / FACTS}"]
-        return [
-            f"{name} is {getattr(self.recorded, name)}, the state gives {getattr(self.found, name)}"
+        pairs = [
+            (name, getattr(self.recorded, name), getattr(self.found.labels, name))
             for name in self.claimed
-            if getattr(self.recorded, name) != getattr(self.found, name)
         ]
+        return [f"{name} is {old}, the state gives {new}" for name, old, new in pairs if old != new]
 
 
 def rechecked(folder: Path) -> Iterator[ReverifiedRun]:
@@ -71,29 +157,25 @@ def rechecked(folder: Path) -> Iterator[ReverifiedRun]:
         if changed and (label is None or facts is None):
             continue
         claimed = [n for n in COMPARED if not changed or getattr(label, n) is not None]
-        again = None if facts is None else labels_again(trajectory, facts, file=folder / FACTS)
-        yield ReverifiedRun(folder, trajectory, label, again, claimed)
+        again = None if facts is None else verified_again(folder, trajectory, facts)
+        yield ReverifiedRun(folder, trajectory, label, facts, again, claimed)
 
 
-def labels_again(
-    trajectory: Trajectory,
-    facts: Mapping[str, Any],
-    config: Config | None = None,
-    *,
-    file: Path = Path(FACTS),
-) -> Labels:
-    """Derive the labels of a run from its facts, which stand in ``file``; ``config`` is another
-    case whose goal the trajectory has. Raises Infeasible for one that has no goal, and UserError
-    for facts that no state can be made from."""
-    with _ended(trajectory, facts, config, file=file) as run:
+def verified_again(
+    folder: Path, trajectory: Trajectory, facts: Facts, config: Config | None = None
+) -> VerificationResult:
+    """Verify a run from its facts, which are in the ``folder``; ``config`` is another case whose
+    goal the trajectory has. Raises Infeasible for one that has no goal, and UserError for facts
+    that no state can be made from."""
+    with _ended(folder, trajectory.key, trajectory.goal, facts, config) as run:
         actions = list(_executed(trajectory))
-        evidence = verify(run.evidence(trajectory.answer, actions, facts.get("shortest", 0)))
-    times = max(evidence.repeated, facts.get("repeated", 0))
-    success = evidence.labels.success
-    length = facts.get("steps", len(actions))
-    return evidence.labels._replace(
-        repetition=looping(times), optimality=optimality(success, length, evidence.shortest)
+        result = verify(run.evidence(trajectory.answer, actions, facts["shortest"]))
+    # The trace tells less than what was seen when the run was played.
+    labels = result.labels._replace(
+        repetition=looping(max(result.repeated, facts["repeated"])),
+        optimality=optimality(result.labels.success, facts["steps"], result.shortest),
     )
+    return result.model_copy(update={"labels": labels})
 
 
 def other_goals(folder: Path, count: int) -> Iterator[dict[str, Any]]:
@@ -102,12 +184,12 @@ def other_goals(folder: Path, count: int) -> Iterator[dict[str, Any]]:
     for trajectory, label, facts in _runs(folder):
         if label is None or facts is None:
             continue
-        goals = list(_decided(trajectory, facts, count, folder / FACTS))
+        goals = list(_decided(folder, trajectory, facts, count))
         yield {"key": trajectory.key.model_dump(), "goals": goals}
 
 
 def _decided(
-    trajectory: Trajectory, facts: Mapping[str, Any], count: int, file: Path
+    folder: Path, trajectory: Trajectory, facts: Facts, count: int
 ) -> Iterator[dict[str, Any]]:
     """Ask the checkers of other instances of the scenario what they say of this run. Of goals that
     it fails alike two are enough."""
@@ -116,14 +198,15 @@ def _decided(
     for place in range(1, count + 1):
         other = config.model_copy(update={"instance": config.instance + place})
         try:
-            goal = _goal(trajectory, facts, other, file)
+            with _ended(folder, trajectory.key, None, facts, other) as run:
+                goal = run.goal
         except Infeasible:
             continue
         if goal in goals:
             continue
         goals.add(goal)
         changed = trajectory.model_copy(update={"goal": goal})
-        labels = labels_again(changed, facts, other, file=file)
+        labels = verified_again(folder, changed, facts, other).labels
         outcome = (labels.success, labels.side_effect)
         alike[outcome] += 1
         if None not in outcome and (labels.success or alike[outcome] <= 2):
@@ -131,34 +214,23 @@ def _decided(
             yield {"goal": goal, **verdicts, "config": other.model_dump()}
 
 
-def _goal(trajectory: Trajectory, facts: Mapping[str, Any], config: Config, file: Path) -> str:
-    with _ended(trajectory.model_copy(update={"goal": ""}), facts, config, file=file) as run:
-        return run.goal
-
-
 def _runs(folder: Path) -> Iterator[tuple[Trajectory, Label | None, Facts | None]]:
-    facts = read_facts(folder)
+    facts = _read_facts(folder)
     labels = {one.key: one for one in annotation_store.load(folder / LABELS)}
     for entry in store.read(folder):
         if not isinstance(entry, Trajectory):
             raise UserError(f"{entry.source}: {entry.reason}")
-        known = facts.get(entry.key)
-        if missing := [name for name in _NEEDED if known is not None and name not in known]:
-            raise UserError(
-                f"{folder / FACTS}: {entry.key} has no {missing[0]!r}, so its state cannot be made "
-                "again: record it with this version"
-            )
-        yield entry, labels.get(entry.key), known
+        yield entry, labels.get(entry.key), facts.get(entry.key)
 
 
 @contextmanager
 def _ended(
-    trajectory: Trajectory, facts: Mapping[str, Any], config: Config | None, *, file: Path
+    folder: Path, key: TrajectoryKey, goal: str | None, facts: Facts, config: Config | None
 ) -> Iterator[ServedRun]:
-    """Open the run and bring its state to where the recording left it."""
+    """Open a run and bring its state to where the recording left it."""
     at = config or Config.model_validate(facts["config"])
     payload = Payload.model_validate(facts["payload"]) if facts.get("payload") else None
-    run = open_run(at, b"", goal=trajectory.goal or None, payload=payload)
+    run = open_run(at, b"", goal=goal, payload=payload)
     run.key = bytes.fromhex(facts["code_key"])
     try:
         for change in facts["changes"]:
@@ -166,7 +238,7 @@ def _ended(
                 _carry_out(run, change)
             except (KeyError, TypeError, ValueError, sqlite3.Error) as error:
                 raise UserError(
-                    f"{file}: {trajectory.key} has a change of {change['table']!r} that cannot be "
+                    f"{folder / FACTS}: {key} has a change of {change['table']!r} that cannot be "
                     f"made ({error}): {RESTORE}"
                 ) from error
         yield run

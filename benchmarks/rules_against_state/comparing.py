@@ -1,4 +1,4 @@
-"""Rules' verdicts on recorded runs beside the labels that follow from the state."""
+"""Rules' verdicts on recorded runs, and the labels that follow from the state."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.annotations import store as annotation_store
+from benchmarks.rules_against_state.responses import response_text
 from trajudge.environments.agents.script import AGENTS, behaviour_of
+from trajudge.environments.apps import load_app
 from trajudge.environments.model.case import Case
-from trajudge.environments.recheck.facts import FACTS, RESTORE, read_facts
-from trajudge.environments.specifications.codes import known_codes
-from trajudge.environments.specifications.oracle import OracleRun, oracle_run
-from trajudge.environments.specifications.requests import SITE
-from trajudge.environments.specifications.responses import response_text
-from trajudge.environments.specifications.states import PROBE, changed_rows
-from trajudge.environments.specifications.tasks import written_task
-from trajudge.environments.specifications.verifying_again import verified_again
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.operation_codes import operation_code
+from trajudge.environments.recheck import ReverifiedRun, rechecked
+from trajudge.environments.specification import (
+    PROBE,
+    SITE,
+    ExpectedRows,
+    OracleRun,
+    oracle_run,
+    written_task,
+)
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network import Hosts, Trace, load_trace, origin
+from trajudge.rules.verified.network import Hosts, Trace, find, load_trace, origin
 from trajudge.rules.verified.state import State
 from trajudge.rules.verified.tasks import AnswerCheck, BackendCheck, NetworkCheck, Task, placeholder
-from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
 
@@ -41,6 +44,7 @@ class CheckFamily(NamedTuple):
     beforehand: bool = False
 
 
+WHOLE = "answer + network + state"
 # From the narrowest to the widest. Answers with a code, which the run itself makes, are counted
 # apart: by what is known beforehand, and by a specification that is filled in from the record.
 KINDS: Mapping[str, CheckFamily] = {
@@ -51,26 +55,25 @@ KINDS: Mapping[str, CheckFamily] = {
     "network, last only": CheckFamily((NetworkCheck,), last=True),
     "state": CheckFamily((BackendCheck,)),
     "answer + network": CheckFamily((AnswerCheck, NetworkCheck)),
-    "answer + network + state": CheckFamily((AnswerCheck, NetworkCheck, BackendCheck)),
+    WHOLE: CheckFamily((AnswerCheck, NetworkCheck, BackendCheck)),
 }
 _OF_ANSWERS = ("answer", "answer, shape of a code", "answer with a code")
 _OF_CHANGES = ("network", "network, last only", "state")
-_NEEDED = ("app", "changes", "answers", "predicates")
 MODES: Sequence[Mode] = (Mode.SOUND, Mode.RELEASE)
 
 
 class RecordedRun(NamedTuple):
-    """A recorded run: its case, label, facts, goal, actions, last message, and network trace."""
+    """A recorded run with the labels and facts that verification gives it today; ``changed``:
+    success or side effect are not what was recorded."""
 
     key: TrajectoryKey
     case: Case
     success: bool | None
     side_effect: bool | None
     facts: Mapping[str, Any]
-    goal: str
-    actions: tuple[str, ...]
     message: str | None
     trace: Path
+    changed: bool
 
     @property
     def unreported(self) -> bool:
@@ -98,75 +101,54 @@ class RunComparison(NamedTuple):
         return None not in (decided, self.truth) and decided is not self.truth
 
 
-def recorded_runs(folders: Iterable[Path], cases: Mapping[str, Case]) -> Iterator[RecordedRun]:
-    """Yield the runs of recorded folders. Raises UserError for a folder that is none, a run of an
+def recorded_runs(folder: Path, cases: Iterable[Case]) -> Iterator[RecordedRun]:
+    """Yield the runs of a recorded folder, verified again: a change of the rules or of the reader
+    of messages needs no new recording. Raises UserError for a folder that is none, a run of an
     unknown case and a run without its trace."""
-    for folder in folders:
-        labels = {one.key: one for one in annotation_store.load(folder / "labels.jsonl")}
-        facts = read_facts(folder)
-        for entry in store.read(folder):
-            if not isinstance(entry, Trajectory):
-                raise UserError(f"{entry.source}: {entry.reason}")
-            label = labels.get(entry.key)
-            if label is None or entry.key not in facts:
-                raise UserError(f"{folder}: {entry.key} has no label or no facts: record it again")
-            if missing := [name for name in _NEEDED if name not in facts[entry.key]]:
-                raise UserError(
-                    f"{folder / FACTS}: {entry.key} has no {missing[0]!r}, which rules are held "
-                    f"to: {RESTORE}"
-                )
-            yield RecordedRun(
-                entry.key,
-                case_of(folder, entry.raw_task_id, cases),
-                label.success,
-                label.side_effect,
-                facts[entry.key],
-                entry.goal,
-                tuple(step.action for step in entry.steps if step.action),
-                entry.answer,
-                _trace_file(folder, entry),
-            )
-
-
-def labelled_again(run: RecordedRun) -> RecordedRun:
-    """Return the run with the labels and facts that verification gives it today."""
-    made = verified_again(run.facts, run.goal, run.message, run.actions)
-    labels = made.labels
-    facts = {**run.facts, **made.facts}
-    return run._replace(success=labels.success, side_effect=labels.side_effect, facts=facts)
-
-
-def case_of(folder: Path, task: str, cases: Mapping[str, Case]) -> Case:
-    """Return the case of a run; one whose noise was added belongs to the case as generated. Raises
-    UserError."""
-    bare, _, seed = task.rpartition(".")
-    stem = bare.rpartition(".")[0]
-    case = cases.get(task) or cases.get(f"{stem}.{seed}")
-    if case is None:
-        raise UserError(
-            f"{folder}: no case is called {task}: give the --cases that the runs were recorded with"
-        )
-    return case
-
-
-def by_configuration(cases: Iterable[Case]) -> dict[str, Case]:
-    """Return cases by their id and, once more, by their id without the noise."""
     known: dict[str, Case] = {}
-    for case in cases:
-        bare, _, seed = case.id.rpartition(".")
-        known[case.id] = known[f"{bare.rpartition('.')[0]}.{seed}"] = case
-    return known
+    for case in cases:  # a run whose noise was added belongs to the case as generated
+        known[case.id] = known[_quiet(case.config)] = case
+    for run in rechecked(folder):
+        task = run.trajectory.raw_task_id
+        config = Config.model_validate(run.facts["config"]) if run.facts else None
+        made_of = known.get(task) or (known.get(_quiet(config)) if config else None)
+        if made_of is None:
+            raise UserError(
+                f"{folder}: no case is called {task}: name the cases that the runs were made of"
+            )
+        yield _recorded_run(run, made_of)
 
 
-def _trace_file(folder: Path, entry: Trajectory) -> Path:
+def _quiet(config: Config) -> str:
+    """Return the name of a configuration without its noise."""
+    return config.model_copy(update={"noise": 0}).id
+
+
+def _recorded_run(run: ReverifiedRun, case: Case) -> RecordedRun:
+    if run.recorded is None or run.found is None or run.facts is None:
+        raise UserError(f"{run.folder}: {run.trajectory.key} {run.differences[0]}: record it again")
+    success, side_effect, *_ = run.found.labels
+    return RecordedRun(
+        run.trajectory.key,
+        case,
+        success,
+        side_effect,
+        {**run.facts, **run.found.facts},
+        run.trajectory.answer,
+        _trace_file(run.folder, run.trajectory),
+        (run.recorded.success, run.recorded.side_effect) != (success, side_effect),
+    )
+
+
+def _trace_file(folder: Path, run: Trajectory) -> Path:
     """Return the run's network trace. A near miss of another slot goes by another name than the
     agent that its file is named by."""
-    agent, attempt = entry.key.agent, entry.key.attempt
+    agent, attempt = run.key.agent, run.key.attempt
     if agent not in AGENTS and behaviour_of(agent) is not None:
         bare = agent.rstrip("0123456789")
         agent, attempt = bare, int(agent.removeprefix(bare)) - 1
     agent = re.sub(r"[^\w.-]", "-", agent)  # a model's name may hold more than file names do
-    path = folder / "traces" / f"{entry.raw_task_id}.{agent}.{attempt}.har"
+    path = folder / "traces" / f"{run.raw_task_id}.{agent}.{attempt}.har"
     if not path.is_file():
         raise UserError(f"{path}: no such file: the run's network trace is missing")
     return path
@@ -226,7 +208,7 @@ def _asked(task: Task, run: RecordedRun, kind: str) -> bool:
         kinds = {fact["kind"] for fact in run.facts["answers"]}
         return bool(kinds) and ("code" in kinds) is kind.endswith("code")
     if kind in _OF_CHANGES:
-        return bool(task.network_checks)
+        return bool(task.backend_checks)  # whoever only signs in changes nothing of the task
     return True
 
 
@@ -237,3 +219,58 @@ def _truth(run: RecordedRun, kind: str) -> bool | None:
     if kind in _OF_CHANGES:
         return all(predicate["holds"] for predicate in run.facts["predicates"])
     return None if run.unreported else run.success
+
+
+def known_codes(walk: OracleRun, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the operation codes that a recorded run may report, none for a task without a code.
+
+    A code is a keyed hash of a row as it is, and the key is drawn when the run is set up. Of the
+    two rows that count, one is known then: the row that the oracle's way would make under this key;
+    its code comes first. The other is in the record: a row that the run itself made as the task
+    asks, with whatever it filled in beside (a note, another number). Which row is as the task asks
+    is read by the checks of the state, not by the verifier that labels the run.
+    """
+    tables = [answer.sql for answer in walk.scenario.answers if answer.kind == "code"]
+    if not tables:
+        return ()
+    key, (table,) = bytes.fromhex(facts["code_key"]), tables
+    paths = ExpectedRows(load_app(facts["app"]), walk).paths(table)
+    oracle = [change._asdict() for change in walk.changes]
+    rows = [*_rows_at(paths, oracle), *_rows_at(paths, facts["changes"])]
+    return tuple(dict.fromkeys(operation_code(key, walk.scenario.id, table, row) for row in rows))
+
+
+def _rows_at(paths: Iterable[str], changes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows at the first path that leads to any, without the rows of others that stand in
+    them."""
+    reply = changed_rows(changes)
+    rows: list[Any] = next(filter(None, (find(path, reply) for path in paths)), [])
+    return [
+        {name: cell for name, cell in row.items() if not isinstance(cell, list)} for row in rows
+    ]
+
+
+def changed_rows(changes: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
+    """Return what the probe of a specification says of a run, from the changes among its facts."""
+    reply: dict[str, dict[str, list[Any]]] = {}
+    named: dict[tuple[str, str], dict[str, Any]] = {}
+    for change in changes:
+        kind, table = str(change["kind"]), str(change["table"])
+        row = dict(change["before" if kind == "removed" else "after"])
+        reply.setdefault(table, {}).setdefault(kind, []).append(row)
+        named[kind, str(change["key"])] = row
+    for table, kinds in reply.items():
+        for kind, rows in kinds.items():
+            for row in rows:
+                _nest(table, row, [named.get((kind, str(cell))) for cell in row.values()])
+    return reply
+
+
+def _nest(table: str, row: dict[str, Any], owners: Iterable[dict[str, Any] | None]) -> None:
+    """Put a copy of the row into the rows that it names."""
+    copy = {column: cell for column, cell in row.items() if not isinstance(cell, list)}
+    for owner in owners:
+        if owner is not None and owner is not row:
+            rows = owner.setdefault(table, [])
+            if isinstance(rows, list):  # not a column that has the table's name
+                rows.append(copy)

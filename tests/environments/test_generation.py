@@ -12,19 +12,12 @@ import pytest
 from tests.samples import repeats
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
+from trajudge.environments.generation import Produced, produce, refine
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
+from trajudge.environments.planning import GenerationPlan, SuiteSpecification, plan
 from trajudge.environments.serving.noise import noise
-from trajudge.environments.stages import (
-    GenerationPlan,
-    Produced,
-    SuiteSpecification,
-    Valid,
-    plan,
-    produce,
-)
-from trajudge.environments.stages.refine import refine
 from trajudge.judges.adapters.errors import Refused
 from trajudge.judges.model import Model, Reply
 from trajudge.util.errors import UserError
@@ -186,17 +179,3 @@ def test_noise_is_added_where_it_is_wanted_and_changes_nothing_else() -> None:
     assert noise(loud.config)
     silenced = loud.config.model_copy(update={"noise": 0})
     assert loud.model_copy(update={"config": silenced}) == case
-
-
-def test_what_the_browser_finds_broken_is_rejected_and_replaced() -> None:
-    seen: list[str] = []
-
-    def validate(case: Case) -> Valid | Reject:
-        seen.append(case.id)
-        broken = Reject(reason="browser", detail="the control 'Mug' is covered")
-        return broken if len(seen) % 2 else Valid()
-
-    specification = WANTED.model_copy(update={"count": 6})
-    cases, tally = produce(specification, planned(specification), validate=validate)
-    assert [case.id for case in cases] == seen[1::2]
-    assert tally.rejects["browser", "the control ... is covered"] >= 6

@@ -12,7 +12,7 @@ from trajudge.environments.model.binding import Infeasible
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.state import Change, difference
 from trajudge.environments.serving.run import ServedRun, open_run
-from trajudge.environments.variants.undoing import undo_plan, walked
+from trajudge.environments.variants import undo_plan, walked
 from trajudge.environments.verify.frame import report_changes
 
 UNDOABLE = {

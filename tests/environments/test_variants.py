@@ -10,11 +10,10 @@ import yaml
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.variant import RunVariant
+from trajudge.environments.recording.campaign import jobs_for
 from trajudge.environments.recording.episode import Recorded
-from trajudge.environments.recording.jobs import jobs_for
 from trajudge.environments.recording.recorder import recorded_offline, run_name
-from trajudge.environments.variants.endings import BENIGN_NOTE, NOTE
-from trajudge.environments.variants.jobs import variant_jobs
+from trajudge.environments.variants import BENIGN_NOTE, NOTE, variant_jobs
 from trajudge.eval.cli import main
 from trajudge.trajectories.sample import sample_path
 

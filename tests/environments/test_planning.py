@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.environments.apps import load_app
-from trajudge.environments.stages.wording import fault
+from trajudge.environments.planning import fault
 
 SHOP = load_app("shop")
 PRICE, BUY = SHOP.scenario("price"), SHOP.scenario("buy")

@@ -1,30 +1,89 @@
-"""Stage 1: which scenarios, and in which words beside their own."""
+"""What is to be generated: which scenarios, and in which words beside their own.
+
+A model may be asked: it chooses among the scenarios and words their goals, and whatever breaks a
+rule is dropped with its reason; ground truth and verification are never a model's.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.model.axes import generator
+from trajudge.environments.model.case import Case, Vector
 from trajudge.environments.model.spec import App, Scenario
-from trajudge.environments.stages.model import (
-    GenerationPlan,
-    Proposal,
-    SuiteSpecification,
-    Template,
-)
-from trajudge.environments.stages.wording import fault
 from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.calls.handle import ModelHandle
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Message, Model, Reply, Text
 from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.model import Record, Seed
+from trajudge.util.commands import MOST_CASES
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.validation import refused_value
+
+Template = tuple[str, str]  # application and scenario
+
+
+class SuiteSpecification(Record):
+    """Specification of a suite: ``count`` cases of these applications (and one scenario of theirs,
+    of a ``level`` or of exactly one ``vector``). ``noise`` lets configurations have noise."""
+
+    apps: tuple[str, ...]
+    scenario: str | None = None
+    level: int | None = Field(default=None, ge=1, le=3)
+    vector: Vector | None = None
+    count: int = Field(default=20, ge=1, le=MOST_CASES)
+    seed: Seed = 0
+    noise: bool = False
+
+    def wants(self, case: Case) -> bool:
+        """Tell whether the measured difficulty is the one asked for."""
+        return self.level in (None, case.level) and self.vector in (None, case.vector)
+
+
+class Proposal(Record):
+    """Something that a model proposed and that was dropped, or why it proposed nothing."""
+
+    app: str
+    scenario: str
+    text: str
+    reason: str
+
+
+class GenerationPlan(NamedTuple):
+    """Scenarios to draw from, in order, and the wordings that were accepted beside theirs."""
+
+    templates: tuple[Template, ...]
+    wordings: Mapping[Template, tuple[str, ...]]
+    dropped: tuple[Proposal, ...] = ()
+
+
+def planned(specification: SuiteSpecification, model: ModelHandle | None) -> GenerationPlan:
+    """Plan, with a model if one is given."""
+    rng = generator("plan", specification.seed)
+    if model is None:
+        return asyncio.run(plan(specification, rng))
+
+    async def run() -> GenerationPlan:
+        engines = model.open_engines(0.0)
+        try:
+            return await plan(specification, rng, model.ask(engines, 0, refresh=()))
+        finally:
+            await engines.close()
+
+    return asyncio.run(run())
+
 
 WORDINGS = 4  # accepted for one scenario
 _SHOWN = 80  # characters of a dropped text that are kept
@@ -176,3 +235,39 @@ def _wish(specification: SuiteSpecification) -> str:
     if specification.level is not None:
         return f"difficulty {specification.level} of 1 to 3"
     return "a wide variety"
+
+
+_UNPRINTED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+SHORTEST, LONGEST = 10, 400
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+_DIGITS = re.compile(r"\d+")
+_ADDRESS = re.compile(r"://|www\.|```|</?[a-z]", re.IGNORECASE)
+
+
+def fault(scenario: Scenario, text: str) -> str:
+    """Tell why this is no wording of the scenario's goal; "" if it is one."""
+    bare = _PLACEHOLDER.sub("", text)
+    stated = {number for goal in scenario.goals for number in _numbers(goal)}
+    added = [number for number in _numbers(text) if number not in stated]
+    faults = {
+        f"{len(text)} characters: {SHORTEST} to {LONGEST} are allowed": not (
+            SHORTEST <= len(text) <= LONGEST
+        ),
+        "not one line of plain text": any(
+            unicodedata.category(character) in _UNPRINTED for character in text
+        ),
+        "other placeholders than the scenario's goal": _places(text)
+        not in [_places(goal) for goal in scenario.goals],
+        "a stray brace": "{" in bare or "}" in bare,
+        "a link or markup": bool(_ADDRESS.search(bare)),
+        f"a number that the scenario does not state: {''.join(added[:1])[:20]}": bool(added),
+    }
+    return next((reason for reason, broken in faults.items() if broken), "")
+
+
+def _places(text: str) -> Counter[str]:
+    return Counter(_PLACEHOLDER.findall(text))
+
+
+def _numbers(goal: str) -> list[str]:
+    return _DIGITS.findall(_PLACEHOLDER.sub("", goal))

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trajudge.environments.model.wording import LINE
+from trajudge.environments.specification import NOT_POSSIBLE
 from trajudge.rules.verified.answers import ParseFailure, read_response
 from trajudge.rules.verified.tasks import Schema, Task
 
-NOT_POSSIBLE = "ACTION_NOT_ALLOWED_ERROR"  # the status of a task that is declared so
 _AMOUNT = re.compile(r"-?\$\s?-?\d[\d,]*(?:\.\d+)?")
 _NUMBER = re.compile(r"(?<![\w.,$/-])-?\d[\d,]*(?:\.\d+)?(?![\w-])")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
@@ -68,8 +68,12 @@ def _retrieved(schema: Schema, pieces: Sequence[Any]) -> list[Any] | None:
     items = schema.get("items") or {}
     if items.get("type") != "object":
         return _values(items, pieces) or None
-    columns = {name: _values(part, pieces) for name, part in items["properties"].items()}
-    return [{name: _alone(values) for name, values in columns.items()}]
+    parts = items["properties"]
+    # Several values are declared in the order in which they are asked for.
+    read = [[piece] for piece in pieces] if len(pieces) == len(parts) else [pieces] * len(parts)
+    return [
+        {name: _alone(_values(parts[name], own)) for name, own in zip(parts, read, strict=True)}
+    ]
 
 
 def _alone(values: Sequence[Any]) -> Any:
