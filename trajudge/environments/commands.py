@@ -39,10 +39,8 @@ from trajudge.environments.recheck.rechecking import other_goals, rechecked
 from trajudge.environments.recording import screens, validation_run
 from trajudge.environments.recording.campaign import RecordedModel, RecordingPlan
 from trajudge.environments.recording.jobs import chosen
-from trajudge.environments.serving import static_export
 from trajudge.environments.settings import (
     EquivalenceConfig,
-    ExportConfig,
     GenerateConfig,
     HostConfig,
     PlayConfig,
@@ -419,14 +417,3 @@ def prism(config: PrismConfig) -> int:
 
 def _prism_table(name: str, graded: Sequence[Graded]) -> Table:
     return Table(f"PRISM: {name}", ("principle", "grade", "evidence"), graded, names=3)
-
-
-def export(config: ExportConfig) -> int:
-    """Export the cases; return 0 if anything was exported."""
-    cases = read_cases(config.cases)
-    refused = static_export.export(cases, config.out, config.pages)
-    print_tables([static_export.summary_table(cases, refused)])
-    terminal_console().print(
-        f"share {config.out / 'bundles'}; keep {config.out / 'keys.jsonl'} to yourself"
-    )
-    return OK if len(refused) < len(cases) else FAILURES

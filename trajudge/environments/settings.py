@@ -10,7 +10,6 @@ from pydantic import Field, field_validator
 
 from trajudge.environments.agents import MEMORY, SECONDS
 from trajudge.environments.apps import APPS
-from trajudge.environments.serving import PAGES
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.commands import MOST_CASES
 from trajudge.util.settings import (
@@ -352,25 +351,3 @@ class PrismConfig(Settings):
         int, Field(ge=1, le=MOST_CASES), Option("configurations to check per application")
     ] = 200
     seed: SeedOption = 0
-
-
-class ExportConfig(Settings):
-    """Write static copies of cases, for sharing.
-
-      trajudge env export --cases cases.jsonl --out DIR
-
-    A bundle (DIR/bundles/NUMBER) is a folder of plain pages with relative links, charts as PNG
-    files, goal.txt, README.txt and manifest.json with the hashes; open its index.html. It holds no
-    answer and no operation code. DIR/keys.jsonl tells which case a bundle was made from and is not
-    to be shared: who has it and this software can work the answer out.
-
-    A copy is weaker than a served run: all pages lie open as files, nothing is logged, tampering is
-    not seen, pages are the same for everybody so that a replay of recorded clicks works, and
-    neither noise nor the isolation of an origin of its own is there. Forms are shown, disabled. So
-    only cases whose task is done by following links are exported; the others are refused with the
-    reason.
-    """
-
-    cases: Cases
-    out: Annotated[Path, Output("folder to write", "DIR")] = Path("exported")
-    pages: Annotated[Count, Option("pages per copy")] = PAGES
