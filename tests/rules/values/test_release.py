@@ -135,6 +135,7 @@ EQUAL: list[tuple[str, JsonValue, JsonValue, bool]] = [
     ("string", "hi", "hi!", True),
     ("string", "hi", "hi .", False),
     ("string", "hi", "^h.$", True),
+    ("string", "hi", "^+hi$", False),
     ("string", "b", ["a", "b"], True),
     ("string", "^A-B$", "a-b", False),
     ("currency", 36.39, 36.49, True),
