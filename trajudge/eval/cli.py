@@ -312,12 +312,6 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "environments.settings:PrismConfig",
                 "grading",
             ),
-            "export": Command(
-                "environments.commands:export",
-                "write static copies of tasks, for sharing",
-                "environments.settings:ExportConfig",
-                "exporting tasks",
-            ),
         },
     ),
     "proxy": CommandGroup(
