@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 

@@ -21,6 +21,7 @@ from trajudge.environments.analysis.outcomes import read_outcomes
 from trajudge.environments.analysis.over_cases import over_cases
 from trajudge.environments.apps import APPS, DOOR, load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.checks.draws import NoSuchTask
 from trajudge.environments.hosting.listeners import (
     Listener,
     default_origin,
@@ -31,7 +32,7 @@ from trajudge.environments.hosting.listeners import (
 )
 from trajudge.environments.hosting.openenv import OpenEnvServer
 from trajudge.environments.hosting.runs import HostLimits, RunHost, TaskRequest
-from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
+from trajudge.environments.hosting.tasks import Tasks
 from trajudge.environments.model.case import Vector, read_cases, write_cases
 from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.planning import SuiteSpecification, planned
@@ -242,7 +243,8 @@ def serve(config: HostConfig) -> int:
         listen(config.host, config.site_port, danger) as site,
         listen(config.host, config.port, danger) as control,
     ):
-        host = RunHost(Tasks(cases), limits, config.out, _subject(config.cases))
+        tasks = Tasks(cases, config.split, with_test=config.with_test)
+        host = RunHost(tasks, limits, config.out, _subject(config.cases))
         host.origin = config.origin or default_origin(site)
         if config.token_file is None:
             token, file = new_token(config.out)
@@ -273,7 +275,7 @@ def play(config: PlayConfig) -> int:
     """Let a person play a task; return 0. Raises UserError."""
     cases = read_cases(config.cases) if config.cases else []
     host = RunHost(
-        Tasks(cases),
+        Tasks(cases, with_test=True),
         HostLimits(minutes=config.minutes),
         config.record,
         _subject(config.cases),

@@ -142,21 +142,17 @@ def _cases(
     rng = generator("refine", *template, seed)
     further = planned.wordings.get(template, ())
     dry = others = 0
-    drawn = generate(template, seed, generator("generate", *template, seed), specification.level)
-    for case in drawn:
+    for case in generate(template, seed, generator("generate", *template, seed)):
         tally.tried[template] += 1
         dry += 1
-        if isinstance(case, Reject) and case.reason == "difficulty":
-            others += 1
-            tally.other[template] += 1
-        elif isinstance(case, Case):
+        if isinstance(case, Case):
             tally.vectors[case.vector, *template] += 1
             others = 0 if specification.wants(case) else others + 1
             if others:
                 tally.other[template] += 1
             else:
                 case = refine(case, further, rng, noise=specification.noise)  # noqa: PLW2901
-        if isinstance(case, Reject) and case.reason != "difficulty":
+        if isinstance(case, Reject):
             tally.rejects[case.reason, _QUOTED.sub("...", case.detail)] += 1
         fits = isinstance(case, Case) and specification.wants(case)
         dry = 0 if fits else dry
@@ -171,12 +167,9 @@ def _searched(case: Case) -> Case:
     return case.model_copy(update={"fewest": way.actions if way.proved else None})
 
 
-def generate(
-    template: Template, seed: int, rng: np.random.Generator, level: int | None = None
-) -> Iterator[Case | Reject]:
-    """Yield what the checks made of configurations of one scenario, each tried once; those of
-    another ``level`` than is asked for are rejects. Endless: all axes are drawn anew each time.
-    Raises UserError for what a user's application raises."""
+def generate(template: Template, seed: int, rng: np.random.Generator) -> Iterator[Case | Reject]:
+    """Yield what the checks made of configurations of one scenario, each tried once. Endless: all
+    axes are drawn anew each time. Raises UserError for what a user's application raises."""
     app = load_app(template[0])
     drawn: set[str] = set()
     while True:
@@ -193,7 +186,7 @@ def generate(
         if config.id not in drawn:
             drawn.add(config.id)
             with mistakes_of(app.id, f"{config.id} cannot be checked"):
-                checked = check(app, config, wanted=level)
+                checked = check(app, config)
             yield checked
 
 

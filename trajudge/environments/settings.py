@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from trajudge.environments.agents import MEMORY, SECONDS
 from trajudge.environments.apps import APPS
+from trajudge.environments.model.config import Split
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.commands import MOST_CASES
 from trajudge.util.settings import (
@@ -188,12 +189,14 @@ class HostConfig(Settings):
     """
 
     first: ClassVar = (
-        *("cases", "out", "host", "port", "site_port", "origin", "token_file"),
-        *("openenv_port", "open_runs", "minutes"),
+        *("cases", "split", "with_test", "out", "host", "port", "site_port"),
+        *("token_file", "openenv_port", "minutes"),
     )
     sections: ClassVar = {"open_runs": "limits"}
 
     cases: Tasks = None
+    split: Annotated[Split, Option("split of tasks that are drawn, unless asked")] = "train"
+    with_test: Annotated[bool, Option("also draw tasks of the test split")] = False
     out: Annotated[Path, Output("folder to write", "DIR")] = Path("served")
     host: Annotated[str, Option("address to listen on", "ADDRESS")] = "127.0.0.1"
     port: Annotated[Port, Option("of the control listener; 0: a free one (default: 8378)")] = 8378
@@ -210,6 +213,12 @@ class HostConfig(Settings):
     open_runs: Annotated[Count, Option("runs that are open at once")] = 64
     minutes: Minutes = 60.0
     requests: Annotated[Count, Option("requests that a run may make")] = 1_000
+
+    @model_validator(mode="after")
+    def _test_is_served(self) -> Self:
+        if self.split == "test" and not self.with_test:
+            raise ValueError("--split test: the test split is served with --with-test alone")
+        return self
 
     @field_validator("origin")
     @classmethod
