@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.environments.cases import agent, job, sound
-from tests.environments.prism.specification import WHOLE
 from tests.environments.specifications.plain import recorded
 from trajudge.environments.agents.script import Behaviour
 from trajudge.eval.cli import main
@@ -21,7 +19,6 @@ pytestmark = pytest.mark.skipif(not Path(FULL).exists(), reason="the device that
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     case = sound("wish")
     made = tmp_path_factory.mktemp("recorded")
-    (made / "report.json").write_text(json.dumps(WHOLE))
     return recorded(made, [case], [job(case, agent(Behaviour.NEAR_MISS))])
 
 
@@ -33,7 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("rules DIR --cases DIR/cases.jsonl", "Rules against the state"),
         ("rules DIR --cases DIR/cases.jsonl --full", "Rules against the state"),
         ("verify DIR --other-goals 1", "the labels of 1 of 1 runs"),
-        ("prism DIR/report.json", "PRISM: bench"),
     ],
 )
 def test_the_result_is_printed_where_the_file_cannot_be_written(

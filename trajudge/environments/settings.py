@@ -301,59 +301,6 @@ class RulesConfig(Settings):
     full: Full = False
 
 
-class ReplayConfig(Settings):
-    """Play recorded actions back blindly.
-
-      trajudge env replay --cases cases.jsonl
-
-    Records the oracle on each case and plays its actions back, word for word and without looking,
-    on the same configuration and on ones in which a single axis or every axis differs. A static
-    environment gives such an agent its pass@k (Statistical Precipice, section 2.1 and appendix 9,
-    arXiv 2605.08261); one that varies must not. "same run" repeats the run with its operation
-    codes; "same" is a new run with other codes.
-    """
-
-    cases: Cases
-    save: Annotated[Path, Output("file to write")] = Path("replay.json")
-    seed: SeedOption = 0
-
-
-class EquivalenceConfig(Settings):
-    """Compare blind replay with pass@k where nothing varies.
-
-      trajudge env equivalence --cases cases.jsonl
-
-    A scripted agent that succeeds now and then does every case several times, each time from the
-    same start. A replay policy that keeps k of these recordings and plays a good one back blindly
-    reaches what pass@k says of the agent (Statistical Precipice, remark 1 and appendix 9, arXiv
-    2605.08261): shown here on real runs, each success played back in the browser.
-    """
-
-    cases: Cases
-    attempts: Attempts = 5
-    save: Annotated[Path, Output("file to write")] = Path("equivalence.json")
-    seed: SeedOption = 0
-
-
-class PrismConfig(Settings):
-    """Grade benchmarks by the five PRISM principles.
-
-      trajudge env prism [REPORT ...]
-
-    The principles and their rubric are those of Statistical Precipice (section 3 and appendix 20,
-    arXiv 2605.08261). A REPORT is a JSON file that answers the rubric, or what this command saved;
-    without one the applications of this package are measured. Exit code 1 if a benchmark does not
-    satisfy all five.
-    """
-
-    reports: Annotated[tuple[Path, ...], Argument("REPORT", "a benchmark's answers (JSON)")] = ()
-    save: Annotated[Path, Output("file to write")] = Path("prism.json")
-    checked: Annotated[
-        int, Field(ge=1, le=MOST_CASES), Option("configurations to check per application")
-    ] = 200
-    seed: SeedOption = 0
-
-
 class ExportConfig(Settings):
     """Write static copies of cases, for sharing.
 

@@ -84,17 +84,15 @@ class Recorder:
         """
         return self._play(job, make, pictures=self.pictures, proxy=self.proxy)
 
-    def play_text(self, job: Job, make: Callable[[ServedRun], Agent], name: str = "") -> Recorded:
-        """Let an agent do a job without faults, and record text alone; ``name`` as in
-        ``episode.play``. Raises as ``play``."""
-        return self._play(job, make, name=name, pictures=False)
+    def play_text(self, job: Job, make: Callable[[ServedRun], Agent]) -> Recorded:
+        """Let an agent do a job without faults, and record text alone. Raises as ``play``."""
+        return self._play(job, make, pictures=False)
 
     def _play(
         self,
         job: Job,
         make: Callable[[ServedRun], Agent],
         *,
-        name: str = "",
         pictures: bool,
         proxy: FaultProxy | None = None,
     ) -> Recorded:
@@ -113,7 +111,6 @@ class Recorder:
             self.browser,
             job,
             agent,
-            name=name,
             viewport=viewport_of(job),
             pictures=pictures,
             proxy=proxy,
@@ -135,12 +132,9 @@ class Recorder:
         """Return what the oracle did where every axis is another. Raises NotPlayed."""
         return self.oracles_actions(changed_job(job))
 
-    def oracles_actions(self, job: Job, name: str = "") -> Sequence[str]:
-        """Return the oracle's actions on a configuration; ``name`` as in ``play_text``, which
-        raises the same."""
-        return actions_of(
-            self.play_text(job, lambda run: Scripted(run, ORACLE, 0, self.seed), name)
-        )
+    def oracles_actions(self, job: Job) -> Sequence[str]:
+        """Return the oracle's actions on a configuration. Raises as ``play``."""
+        return actions_of(self.play_text(job, lambda run: Scripted(run, ORACLE, 0, self.seed)))
 
 
 def raise_mistake(run: ServedRun) -> None:
