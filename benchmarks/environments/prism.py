@@ -365,7 +365,7 @@ def miniwob(probed: Mapping[str, Any] | None) -> dict[str, Figure]:
     }
 
 
-WEBFORGE = {  # arXiv 2604.10988: its paper, nothing of it measured
+WEBFORGE = {  # what its paper says, nothing of it measured
     "model": Figure(1, "934 of 934 (paper)"),
     "forged": Figure(1, "codes made by the page (paper)"),
     "sites": Figure(0, "one site a task (paper)"),
