@@ -370,7 +370,7 @@ WEBFORGE = {  # what its paper says, nothing of it measured
     "forged": Figure(1, "codes made by the page (paper)"),
     "sites": Figure(0, "one site a task (paper)"),
     "interruptions": Figure(3, "3 (paper)"),
-    "solved": Figure(1, "934 of 934 (paper)"),
+    "solved": Figure(1, "934 of 934 (paper; 107 by no agent)"),
     "abroad": Figure(0, "none (paper)"),
 }
 
