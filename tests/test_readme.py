@@ -49,7 +49,7 @@ COMMANDS: list[str] = [
 ]
 MODELS = [command for command in COMMANDS if command.startswith("python -m eval.judge")]
 # These need no files: they always run, in tests of their own.
-NO_INPUT = tuple(f"trajudge {name}" for name in ("env generate", "env prism", "robust"))
+NO_INPUT = tuple(f"trajudge {name}" for name in ("env generate", "robust"))
 PRICES = '[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n'
 
 
@@ -214,13 +214,6 @@ def test_cases_are_generated_as_written() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("own_folder")
-def test_the_principles_are_measured_as_written(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(written("trajudge env prism") + " --checked 2") == 0
-    assert "PRISM" in capsys.readouterr().out
-
-
-@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.usefixtures("own_folder")
 def test_the_published_files_are_read_as_written(real_data: Path) -> None:
@@ -262,7 +255,7 @@ def test_every_command_is_spelled_as_the_parser_has_it(
 ) -> None:
     """In an empty folder a command fails for what it lacks, never for how it is written.
 
-    The commands that drive Chromium (``env validate``, ``record``, ``replay``, ``equivalence``)
+    The commands that drive Chromium (``env validate``, ``record``)
     and those that read what ``record`` writes are checked here alone: one case takes a minute.
     """
     Path("attempts.csv").write_text("")

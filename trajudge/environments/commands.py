@@ -16,9 +16,8 @@ from trajudge.environments import generation
 from trajudge.environments.agents.plugin import AgentPlugin, is_plugin
 from trajudge.environments.agents.protocol import Halted
 from trajudge.environments.agents.script import is_scripted
-from trajudge.environments.analysis import agent_results, agent_tables, blind_replay, pass_at_k
+from trajudge.environments.analysis import agent_results, agent_tables
 from trajudge.environments.analysis.outcomes import read_outcomes
-from trajudge.environments.analysis.over_cases import over_cases
 from trajudge.environments.apps import APPS, DOOR, load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
 from trajudge.environments.checks.draws import NoSuchTask
@@ -36,18 +35,13 @@ from trajudge.environments.hosting.tasks import Tasks
 from trajudge.environments.model.case import Vector, read_cases, write_cases
 from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.planning import SuiteSpecification, planned
-from trajudge.environments.prism.own import own_report
-from trajudge.environments.prism.report import Graded, GradedReport, grade, read_reports, satisfied
 from trajudge.environments.recheck import other_goals, rechecked
 from trajudge.environments.recording import campaign, validation
 from trajudge.environments.settings import (
-    EquivalenceConfig,
     GenerateConfig,
     HostConfig,
     PlayConfig,
-    PrismConfig,
     RecordConfig,
-    ReplayConfig,
     ResultsConfig,
     ValidateConfig,
     VerifyConfig,
@@ -59,7 +53,7 @@ from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_file, read_regular, save_bytes
 from trajudge.util.machine import listen
-from trajudge.util.tables import Table, print_tables
+from trajudge.util.tables import print_tables
 from trajudge.util.terminal import count_of, one_line, progress_bar, terminal_console
 from trajudge.util.validation import read_token
 
@@ -345,57 +339,3 @@ def results(config: ResultsConfig) -> int:
             rest = f"By group, by axis and in pairs: --full; everything is in {config.save}"
             sys.stdout.write(agent_tables.screen(content, notes, rest=rest))
     return OK
-
-
-def replay(config: ReplayConfig) -> int:
-    """Replay recorded actions blindly and write the success rates."""
-    outcomes = over_cases(read_cases(config.cases), config.seed, "replaying", blind_replay.replay)
-    rows = blind_replay.summary(outcomes)
-    content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
-    with saved_behind_output() as save:
-        save(save_result, config.save, content)
-        print_tables([blind_replay.table(rows)])
-    return OK
-
-
-def equivalence(config: EquivalenceConfig) -> int:
-    """Compare blind replay with pass@k on real runs and write both."""
-    cases, tries = read_cases(config.cases), config.attempts
-    tried = over_cases(
-        cases,
-        config.seed,
-        "attempting",
-        lambda recorder, case: pass_at_k.attempts(recorder, case, tries),
-    )
-    rows = pass_at_k.summary(tried, tries)
-    content = {"rows": rows, "attempts": [attempt._asdict() for attempt in tried]}
-    shown = [
-        (str(row["k"]), f"{100 * row['pass_at_k']:.1f}", f"{100 * row['replay']:.1f}")
-        for row in rows
-    ]
-    title = f"Blind replay beside pass@k, {len(cases)} cases, {tries} attempts each (%)"
-    table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
-    with saved_behind_output() as save:
-        save(save_result, config.save, content)
-        print_tables([table])
-    return OK
-
-
-def prism(config: PrismConfig) -> int:
-    """Grade the benchmarks; return 0 if all satisfy the five principles."""
-    read = [report for path in config.reports for report in read_reports(path)]
-    reports = read or [own_report(config.checked, config.seed)]
-    graded = [grade(report) for report in reports]
-    pairs = list(zip(reports, graded, strict=True))
-    saved = [
-        GradedReport(report=report, grades={one.principle: one.grade for one in grades})
-        for report, grades in pairs
-    ]
-    with saved_behind_output() as save:
-        save(save_result, config.save, [one.model_dump(mode="json") for one in saved])
-        print_tables([_prism_table(report.name, grades) for report, grades in pairs])
-    return OK if all(map(satisfied, graded)) else FAILURES
-
-
-def _prism_table(name: str, graded: Sequence[Graded]) -> Table:
-    return Table(f"PRISM: {name}", ("principle", "grade", "evidence"), graded, names=3)

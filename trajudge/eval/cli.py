@@ -288,24 +288,6 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "environments.settings:ResultsConfig",
                 "computing results",
             ),
-            "replay": Command(
-                "environments.commands:replay",
-                "success rate of blind replay",
-                "environments.settings:ReplayConfig",
-                "replaying",
-            ),
-            "equivalence": Command(
-                "environments.commands:equivalence",
-                "blind replay against pass@k",
-                "environments.settings:EquivalenceConfig",
-                "comparing replay with pass@k",
-            ),
-            "prism": Command(
-                "environments.commands:prism",
-                "check the five PRISM principles",
-                "environments.settings:PrismConfig",
-                "grading",
-            ),
         },
     ),
     "proxy": CommandGroup(

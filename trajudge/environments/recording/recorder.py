@@ -99,17 +99,15 @@ class Recorder:
         """
         return self._play(job, make, pictures=self.pictures, proxy=self.proxy)
 
-    def play_text(self, job: Job, make: Callable[[ServedRun], Agent], name: str = "") -> Recorded:
-        """Let an agent do a job without faults, and record text alone; ``name`` as in
-        ``episode.play``. Raises as ``play``."""
-        return self._play(job, make, name=name, pictures=False)
+    def play_text(self, job: Job, make: Callable[[ServedRun], Agent]) -> Recorded:
+        """Let an agent do a job without faults, and record text alone. Raises as ``play``."""
+        return self._play(job, make, pictures=False)
 
     def _play(
         self,
         job: Job,
         make: Callable[[ServedRun], Agent],
         *,
-        name: str = "",
         pictures: bool,
         proxy: FaultProxy | None = None,
     ) -> Recorded:
@@ -128,7 +126,6 @@ class Recorder:
             self.browser,
             job,
             agent,
-            name=name,
             viewport=viewport_of(job),
             pictures=pictures,
             proxy=proxy,
