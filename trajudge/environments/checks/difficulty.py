@@ -64,6 +64,20 @@ def measure(scenario: Scenario, walk: Walk) -> Measures:
     )
 
 
+def least_level(scenario: Scenario, walk: Walk) -> int:
+    """Return the level that a task has at least, whatever is still to come of the walk."""
+    so_far = Measures(
+        transitions=len(walk.visits) - 1,
+        options=max(visit.options for visit in walk.visits),
+        actions=max(visit.actions for visit in walk.visits),
+        charts=scenario.charts,
+        words=0,
+        operations=operations(scenario),
+        risks=tuple(walk.risks),
+    )
+    return level(vector(so_far))
+
+
 def vector(measures: Measures) -> Vector:
     """Return the seven dimensions, 1 to 3 each, in the order of ``DIMENSIONS``."""
     risk = 3 if not all(measures.risks) else 2 if measures.risks else 1

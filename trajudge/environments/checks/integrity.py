@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from trajudge.environments.checks import profiles
-from trajudge.environments.checks.difficulty import level, measure, vector
+from trajudge.environments.checks.difficulty import least_level, level, measure, vector
 from trajudge.environments.checks.near_miss import near_miss
 from trajudge.environments.checks.profiles import ReplayableState
 from trajudge.environments.checks.walk import ControlNotFound, Walk
@@ -95,7 +95,7 @@ def check(
     scenario = app.scenario(config.scenario)
     state = profiles.replayable_state(app, config.profile, config.seed)
     try:
-        graded = _graded(app, scenario, config, state)
+        graded = _graded(app, scenario, config, state, wanted)
         if None not in (wanted, graded) and graded != wanted:
             raise _Rejected("difficulty", f"level {graded}")
         with state.rollback():
@@ -105,15 +105,20 @@ def check(
     return case if graded is None else case.model_copy(update={"level": graded})
 
 
-def _graded(app: App, scenario: Scenario, config: Config, state: ReplayableState) -> int | None:
+def _graded(
+    app: App, scenario: Scenario, config: Config, state: ReplayableState, wanted: int | None
+) -> int | None:
     """Return the level in the plain interface, None where the plan fails there: how many rows a
-    page shows makes a task longer, not harder."""
+    page shows makes a task longer, not harder. Raises _Rejected as soon as the walk shows that the
+    task is harder than what is wanted."""
     plain = config.model_copy(update={"ui": PLAIN})
     try:
         with state.rollback():
-            walk = _plan_walked(_task(app, scenario, plain, state))
+            walk = _plan_walked(_task(app, scenario, plain, state), wanted)
             return level(vector(measure(scenario, walk)))
-    except _Rejected:
+    except _Rejected as rejected:
+        if rejected.reject.reason == "difficulty":
+            raise
         return None
 
 
@@ -218,7 +223,7 @@ def _walked(task: _Task) -> Walk:
     return walk
 
 
-def _plan_walked(task: _Task) -> Walk:
+def _plan_walked(task: _Task, hardest: int | None = None) -> Walk:
     interface = ui(task.app, task.config.ui, task.config.seed)
     walk = Walk(Site(task.app, task.state, interface, task.code))
     walk.open(interface.start, {})
@@ -230,6 +235,8 @@ def _plan_walked(task: _Task) -> Walk:
             walk.do(move)
             if len(walk.visits) > pages:
                 _answered_as_meant(walk, move.refused)
+            if hardest and (harder := least_level(task.scenario, walk)) > hardest:
+                raise _Rejected("difficulty", f"level {harder}")
     except ControlNotFound as lost:
         raise _Rejected("feasible", f"the plan is lost: {lost}") from None
     return walk
