@@ -95,16 +95,17 @@ def list_page(
 
 def _linked(items: ItemList, names: tuple[Word, ...], known: Mapping[Label, Link]) -> ItemList:
     """Return a list whose cells are links where these are known by their column and text."""
-    rows = tuple(
-        row._replace(
-            cells=tuple(
-                known.get(Word(name.key, cell), cell) if isinstance(cell, str) else cell
-                for name, cell in zip(names[1:], row.cells, strict=True)
-            )
-        )
-        for row in items.rows
-    )
-    return items._replace(rows=rows)
+    kinds = {label.key for label in known if isinstance(label, Word)}
+    places = [place for place, name in enumerate(names[1:]) if name.key in kinds]
+
+    def linked(row: ListRow) -> ListRow:
+        cells = list(row.cells)
+        for place in places:
+            if isinstance(cell := cells[place], str):
+                cells[place] = known.get(Word(names[place + 1].key, cell), cell)
+        return row._replace(cells=tuple(cells))
+
+    return items._replace(rows=tuple(map(linked, items.rows))) if places else items
 
 
 def _facets(form: Form) -> Iterator[LinkList]:
