@@ -4,7 +4,8 @@ Rates are for a core: work over the CPU time of this process and of Chromium's, 
 shared; wall times stand beside them with the load average. Physical limits are measured in the same
 run: bare Playwright on the same pages, the same bytes written to files. ``--only gym`` plays the
 oracle's actions through the Gymnasium environment: in Chromium with screenshots, in Chromium with
-text alone, and without a browser, one after the other for each case.
+text alone, and without a browser, one after the other for each case. ``--only ladder`` plays every
+scenario with agents of graded skill and shows what each solves of each level.
 """
 
 from __future__ import annotations
@@ -25,24 +26,29 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from trajudge.environments.agents.ladder import RUNGS, LadderAgent, Skills
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.checks.guessing import guessing_floors
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.chromium import Browser, Session, launch, open_session
 from trajudge.environments.gym import WebEnv
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.theme import theme, wordings
+from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
 from trajudge.environments.model.page import ItemList, Link, ListRow, Page
-from trajudge.environments.recording.episode import Recorded, play
+from trajudge.environments.model.spec import App
+from trajudge.environments.recording.episode import Recorded, play, play_offline
 from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.server import Server, serve
 from trajudge.environments.stages import SuiteSpecification, produce
 from trajudge.environments.stages.planning import planned
+from trajudge.stats.intervals import wilson
 
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -384,6 +390,72 @@ def gym(count: int) -> None:
     _vector(16)
 
 
+def ladder(instances: int) -> None:
+    """Success of the ladder's agents by level over all scenarios, with Wilson intervals; of P
+    without each of its skills; and how often the best guess is right."""
+    full = RUNGS["P"] or Skills()
+    without = {f"P-{name}": full._replace(**{name: False}) for name in Skills._fields}
+    solved: dict[tuple[str, int], list[bool]] = {}
+    rungs = {**RUNGS, **without}
+    for name in APPS:
+        app = load_app(name)
+        for case in _of_each(app, instances):
+            for rung, skills in (*rungs.items(), ("O", None)):
+                played = _climb(case, rung, skills)
+                solved.setdefault((rung, case.level), []).append(played)
+    for rung in (*rungs, "O"):
+        cells = []
+        for level in (1, 2, 3):
+            runs = solved[rung, level]
+            low, high = wilson(sum(runs), len(runs))
+            cells.append(f"{sum(runs):4}/{len(runs)} [{100 * low:4.1f}, {100 * high:5.1f}] %")
+        print(f"{rung:10} {'   '.join(cells)}")
+    guesses: dict[int, list[float]] = {}
+    for app in map(load_app, APPS):
+        for name, floor in guessing_floors(app, app.scenarios, suites=2).items():
+            guesses.setdefault(app.scenario(name).demand, []).append(floor.share)
+    for level, shares in sorted(guesses.items()):
+        over = sum(share > 0.03 for share in shares)
+        print(
+            f"level {level}: the best guess is right in {100 * np.mean(shares):.1f} %, "
+            f"in more than 3 % of {over} of {len(shares)} scenarios"
+        )
+
+
+def _of_each(app: App, instances: int) -> Iterator[Case]:
+    for scenario in app.scenarios:
+        rng = generator("ladder", app.id, scenario.id, 1)
+        found = 0
+        for _ in range(8 * instances):
+            instance, profile, look, state = rng.integers(
+                (10_000, PROFILES, THEMES, STATES)
+            ).tolist()
+            config = Config(
+                app=app.id,
+                scenario=scenario.id,
+                instance=instance,
+                profile=profile,
+                theme=look,
+                ui=state,
+                seed=1,
+            )
+            if found < instances and isinstance(case := check(app, config), Case):
+                found += 1
+                yield case
+
+
+def _climb(case: Case, rung: str, skills: Skills | None) -> bool:
+    """Tell whether an agent of a rung solves a case in the text engine."""
+    agent = ORACLE if rung == "O" else f"ladder-{rung}"
+    job = Job(config=case.config, agent=agent, goal=case.goal, shortest=case.shortest)
+    if rung == "O":
+        run = recorded_offline(job, 1)
+    else:
+        rng = generator("climb", rung, case.id)
+        run = play_offline(job, lambda served: LadderAgent(served.goal, skills, rng), b"ladder" * 6)
+    return run.finding.labels.success is True
+
+
 def _vector(number: int) -> None:
     """Play random actions in a vector of the text engine, with draws and resets as they come."""
     envs = gymnasium.make_vec("trajudge/all-v0", number)
@@ -421,6 +493,7 @@ def main() -> None:
         "reuse": lambda: reuse(20 // share),
         "tasks": lambda: tasks(60 // share),
         "gym": lambda: gym(21),
+        "ladder": lambda: ladder(max(1, 2 // share)),
     }
     if options.flakes:
         parts["flakes"] = lambda: flakes(options.flakes, 3)
