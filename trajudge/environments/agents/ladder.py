@@ -173,9 +173,9 @@ def _tree(text: str) -> _Node:
     root = _Node("root", "")
     path = [root]
     for line in text.split("\n"):
-        if (found := _LINE.fullmatch(line)) is None:
+        if (match := _LINE.fullmatch(line)) is None:
             continue
-        tabs, bid, role, name, more = found.groups()
+        tabs, bid, role, name, more = match.groups()
         node = _Node(role, str(literal_eval(name)), bid or "", more)
         del path[len(tabs) + 1 :]
         path[-1].inside.append(node)
@@ -377,8 +377,8 @@ class _Goal:
 
     def __init__(self, text: str) -> None:
         form = _FORM.search(text)
-        said = form[1].removeprefix("a list: ") if form else '"done"'
-        self.kinds = [_KIND.get(part, "number") for part in said.split(", then ")]
+        wanted = form[1].removeprefix("a list: ") if form else '"done"'
+        self.kinds = [_KIND.get(part, "number") for part in wanted.split(", then ")]
         self.text = text[: form.start()] if form else text
         self.lower = self.text.lower()
         self.quoted = [one.strip() for one in _QUOTED.findall(self.text)]
@@ -424,8 +424,8 @@ class _Goal:
 
 
 def _amount(text: str) -> float | None:
-    found = re.search(r"-?[\d,]*\.?\d+", text.replace("$", ""))
-    return float(found[0].replace(",", "")) if found else None
+    match = re.search(r"-?[\d,]*\.?\d+", text.replace("$", ""))
+    return float(match[0].replace(",", "")) if match else None
 
 
 def _shape(value: str) -> str:
@@ -612,8 +612,7 @@ class LadderAgent:
                 break
             yield from self._do(write("fill", box.bid, term))
             yield from self._do(write("click", form.buttons[0].bid))
-            found = self._hits() or self._page.records[: not self._notes]
-            yield from self._visit(found)
+            yield from self._visit(self._hits() or self._page.records[: not self._notes])
             if term not in self._seen and (self._notes or term in self._goal.quoted):
                 self._missed.add(term)
         if self._skills.paging and not self._notes:
@@ -703,8 +702,8 @@ class LadderAgent:
         score = 3 * _likeness(page.title, self._goal.lower)
         score += sum(_likeness(label, self._goal.lower) for label in labels) / 2
         score += sum(kind in shapes for kind in self._goal.kinds if kind in _SHAPES)
-        said = sum(self._goal.has(v) for v in values if _shape(v) == "text")
-        return score + min(said, 3)
+        wanted = sum(self._goal.has(v) for v in values if _shape(v) == "text")
+        return score + min(wanted, 3)
 
     def _narrow(self) -> _Moves:
         """Choose what the goal names in the filters of a list."""
@@ -723,16 +722,20 @@ class LadderAgent:
         labels = dict.fromkeys(fact.label for one in records for fact in one.facts if fact.label)
         for label in labels:
             cells = {fact.value for one in records for fact in one.facts if fact.label == label}
-            said = {cell for cell in cells if _shape(cell) == "text" and self._goal.has(cell)}
+            wanted = {cell for cell in cells if _shape(cell) == "text" and self._goal.has(cell)}
             few = len(cells) <= max(12, len(records) // 2)
-            if said and few:
-                kept = [one for one in kept if _value(one, label) in said]
-        for bound, shape, holds in _BOUNDS:
-            if (found := bound.search(self._goal.lower)) is None:
-                continue
-            limit = next(group for group in found.groups() if group)
-            kept = [one for one in kept if self._within(one, shape, limit, holds)]
-        return kept
+            if wanted and few:
+                kept = [one for one in kept if _value(one, label) in wanted]
+        return [one for one in kept if self._in_bounds(one)]
+
+    def _in_bounds(self, record: _Record) -> bool:
+        """Tell whether amounts and dates are within the bounds that the goal names."""
+        limits = ((bound.search(self._goal.lower), s, holds) for bound, s, holds in _BOUNDS)
+        return all(
+            self._within(record, shape, next(filter(None, limit.groups())), holds)
+            for limit, shape, holds in limits
+            if limit is not None
+        )
 
     def _within(
         self, record: _Record, shape: str, limit: str, holds: Callable[[Any, Any], bool]
@@ -796,13 +799,7 @@ class LadderAgent:
         ]
         if states and not any(self._goal.has(state) for state in states):
             return False
-        for bound, shape, holds in _BOUNDS:
-            found = bound.search(self._goal.lower)
-            if found and not self._within(
-                record, shape, next(g for g in found.groups() if g), holds
-            ):
-                return False
-        return True
+        return self._in_bounds(record)
 
     def _to_form(self) -> _Moves:
         """Look for a page with a form for what the goal says."""
@@ -900,10 +897,10 @@ class LadderAgent:
         form = next((f for f in self._page.forms if any(b.name == button for b in f.buttons)), None)
         if form is None:
             return
-        said = re.findall(r"\d+", self._page.alert)
+        allowed = re.findall(r"\d+", self._page.alert)
         for entry in form.entries:
-            if entry.role == "spinbutton" and said:
-                yield from self._do(write("fill", entry.bid, said[-1]))
+            if entry.role == "spinbutton" and allowed:
+                yield from self._do(write("fill", entry.bid, allowed[-1]))
             elif entry.role == "Date" and len(self._goal.dates) > turn + 1:
                 yield from self._do(write("fill", entry.bid, self._goal.dates[turn + 1]))
         bid = next(b.bid for b in form.buttons if b.name == button)
@@ -929,8 +926,8 @@ class LadderAgent:
 
     def _option(self, entry: _Entry) -> str | None:
         """Return the choice that the goal names."""
-        said = [name for name in entry.options if self._goal.has(re.sub(r" ?\(.*", "", name))]
-        return max(said, key=len, default=None)
+        named = [name for name in entry.options if self._goal.has(re.sub(r" ?\(.*", "", name))]
+        return max(named, key=len, default=None)
 
     def _wanted(self, entry: _Entry, used: dict[str, int]) -> str | None:
         """Return what the goal has for a field that was not ``used`` for another."""
