@@ -407,8 +407,9 @@ def ladder(instances: int) -> None:
         cells = []
         for level in (1, 2, 3):
             runs = solved[rung, level]
-            low, high = wilson(sum(runs), len(runs))
-            cells.append(f"{sum(runs):4}/{len(runs)} [{100 * low:4.1f}, {100 * high:5.1f}] %")
+            interval = wilson(sum(runs), len(runs))
+            low, high = 100 * float(interval.low), 100 * float(interval.high)
+            cells.append(f"{sum(runs):4}/{len(runs)} [{low:4.1f}, {high:5.1f}] %")
         print(f"{rung:10} {'   '.join(cells)}")
     guesses: dict[int, list[float]] = {}
     for app in map(load_app, APPS):

@@ -9,6 +9,7 @@ they are good at are switches (``Skills``), so that a skill can be taken away al
 
 from __future__ import annotations
 
+import math
 import re
 from ast import literal_eval
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -369,7 +370,8 @@ def _likeness(label: str, goal: str) -> float:
     if not words:
         return 0.0
     near = {word for group in _GROUPS if group & wanted for word in group}
-    return sum(1.0 if w in wanted else 0.6 if w in near else 0.0 for w in words) / len(words) ** 0.7
+    likeness = sum(1.0 if w in wanted else 0.6 if w in near else 0.0 for w in words)
+    return likeness / math.pow(len(words), 0.7)
 
 
 class _Goal:
@@ -751,10 +753,11 @@ class LadderAgent:
     def _picked(self, records: Sequence[_Record]) -> _Record | None:
         """Return the record that has the least or the most, the first where nothing is compared."""
         low, high = _LOW.search(self._goal.lower), _HIGH.search(self._goal.lower)
-        if len(records) < 2 or not (low or high):
+        most = low or high
+        if len(records) < 2 or most is None:
             return records[0] if records else None
-        word = (low or high)[0] if low or high else ""
-        shapes = ("money", "number", "date")
+        word = most[0]
+        shapes: tuple[str, ...] = ("money", "number", "date")
         if re.search(r"earl|old|late|new|recent|next|first|last", word):
             shapes = ("date",)
         elif re.search(r"cheap|dear|expensive", word):
@@ -950,7 +953,7 @@ class LadderAgent:
         if at >= len(values):
             return None
         used[entry.role] = at + 1
-        return values[at]
+        return str(values[at])
 
     # --- to answer ---
 
@@ -966,7 +969,10 @@ class LadderAgent:
         facts = [one for one in facts if one.label not in self._used or any_label]
         if not any_label:  # what the goal says itself is no answer to it
             facts = [one for one in facts if not self._goal.has(one.value)]
-        likely = lambda fact: _likeness(fact.label, self._goal.lower)  # noqa: E731
+
+        def likely(fact: _Fact) -> float:
+            return _likeness(fact.label, self._goal.lower)
+
         best = max(facts, key=likely, default=None)
         if best is None or (shape == "text" and likely(best) < LIKE and not any_label):
             return None
