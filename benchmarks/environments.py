@@ -413,7 +413,7 @@ def ladder(instances: int) -> None:
         print(f"{rung:10} {'   '.join(cells)}")
     guesses: dict[int, list[float]] = {}
     for app in map(load_app, APPS):
-        for name, floor in guessing_floors(app, app.scenarios, suites=2).items():
+        for name, floor in guessing_floors(app, app.scenarios, suites=4).items():
             guesses.setdefault(app.scenario(name).demand, []).append(floor.share)
     for level, shares in sorted(guesses.items()):
         over = sum(share > 0.03 for share in shares)
