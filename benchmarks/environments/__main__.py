@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.environments import content, engines, miniwob_probe, prism
+from benchmarks.environments import content, engines, ladder, miniwob_probe, prism
 from benchmarks.environments.measuring import say
 from trajudge.environments.chromium.browser import find_chromium
 
@@ -72,6 +72,7 @@ def main() -> None:
         "pages": partial(content.pages, content.LOOKS // share),
         "generation": partial(content.generation, 8 // share, 400 // share),
         "answers": content.answers,
+        "ladder": partial(ladder.ladder, max(1, 2 // share)),
         "blind": partial(content.blind, share),
         "equality": partial(engines.equality, 2000 // share**2),
         "labels": partial(engines.labels, 80 // share),

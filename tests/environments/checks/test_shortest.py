@@ -112,6 +112,20 @@ def test_a_question_needs_its_pages() -> None:
     assert shortest(case).actions >= 2
 
 
+@pytest.mark.parametrize(
+    ("app", "scenario", "planned", "fewest"),
+    [
+        ("shop", "price", 5, 2),  # the catalogue says the price; the plan searches and opens
+        ("shop", "wish", 6, 4),  # the product is in the list: no search
+        ("shop", "cancel", 5, 5),
+        ("toolbox", "bench", 2, 1),  # the first page says it
+    ],
+)
+def test_the_two_lengths_of_known_cases(app: str, scenario: str, planned: int, fewest: int) -> None:
+    case = sound(scenario, app, ui=0)
+    assert (case.shortest, shortest(case)) == (planned, (fewest, True))
+
+
 @pytest.mark.parametrize("scenario", ["convert", "lowest-total"])
 def test_nobody_has_to_reckon_by_head(scenario: str) -> None:
     """The converter's and the calculator's pages are part of the way."""

@@ -8,14 +8,14 @@ state was shown, if every page was asked for that reckons with numbers which the
 something else was ruled out (``alternatives``). The search is by cost and looks for a way shorter
 than the oracle's; where it runs out of its budget, the oracle's is a bound and nothing is proved.
 
-What is searched: links; filters with at most two entries, of a choice any option, of a text what
-the oracle enters or the goal names; forms that change the state with what the oracle enters or what
-stands there; changes that the oracle's walk has in it too (any other would be a side effect, or
-would have to be undone). All of it only where the page's arguments are about the task: values of
-its slots, literals of its queries, what the oracle enters or comes past, rows that it changes or
-that an alternative changes (``_vocabulary``). A short cut over a thing that has nothing to do with
-the task is luck, and no agent can know of it beforehand; leaving those out takes the pages that are
-made for one case from some hundreds to some dozens.
+What is searched: links, sort orders among them; filters with at most two entries, of a choice any
+option, of a text what the oracle enters or the goal names; forms that change the state with what
+the oracle enters or what stands there; changes that the oracle's walk has in it too (any other
+would be a side effect, or would have to be undone). All of it only where the page's arguments are
+about the task: values of its slots, literals of its queries, what the oracle enters or comes past,
+rows that it changes or that an alternative changes (``_vocabulary``). A short cut over a thing that
+has nothing to do with the task is luck, and no agent can know of it beforehand; leaving those out
+takes the pages that are made for one case from some hundreds to some dozens.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from trajudge.environments.apps import load_app
 from trajudge.environments.checks.alternatives import Alternatives, Place
 from trajudge.environments.checks.profiles import ReplayableState, replayable_state
 from trajudge.environments.checks.walk import Walk, navigation
-from trajudge.environments.kit.listing import PART
+from trajudge.environments.kit.listing import PART, SORT
 from trajudge.environments.kit.reading import controls, texts
 from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import bind, parameters
@@ -224,7 +224,7 @@ class _Search:
 
     def _about(self, arguments: Mapping[str, str]) -> bool:
         return self.words.issuperset(arguments.values()) or all(
-            value in self.words or name == PART for name, value in arguments.items()
+            value in self.words or name in (PART, SORT) for name, value in arguments.items()
         )
 
     # --- states and pages ---

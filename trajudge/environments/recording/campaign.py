@@ -25,6 +25,7 @@ from trajudge.environments.agents.plugin import AgentPlugin
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import (
     AGENTS,
+    LADDER,
     RESILIENT,
     Behaviour,
     behaviour_of,
@@ -123,8 +124,9 @@ def chosen(words: Sequence[str]) -> list[str]:
     neither."""
     behaviours = {name: behaviour.value for name, behaviour in AGENTS.items()}
     behaviours |= {name: f"resilient-{resilience_of(name)}" for name in RESILIENT}
+    behaviours |= {name: f"ladder-{rung}" for name, rung in LADDER.items()}
     by_behaviour = {behaviour: name for name, behaviour in behaviours.items()}
-    whole = {"all": list(AGENTS), "resilient": list(RESILIENT)}
+    whole = {"all": list(AGENTS), "resilient": list(RESILIENT), "ladder": list(LADDER)}
     if len(words) == 1 and words[0] in whole:
         return whole[words[0]]
     for word in words:
@@ -132,7 +134,7 @@ def chosen(words: Sequence[str]) -> list[str]:
             known = ", ".join(f"{name} ({behaviour})" for name, behaviour in behaviours.items())
             raise UserError(
                 f"no agent is called {word!r}: name a Python file of your own, or choose from all, "
-                f"resilient, {known}"
+                f"resilient, ladder, {known}"
             )
     return [by_behaviour.get(word, word) for word in words]
 

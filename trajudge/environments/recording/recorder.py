@@ -21,13 +21,15 @@ from queue import SimpleQueue
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from trajudge.environments.agents.ladder import RUNGS, LadderAgent
 from trajudge.environments.agents.protocol import Agent, Halted, Job, NotPlayed
 from trajudge.environments.agents.resilient import Resilient
-from trajudge.environments.agents.script import AGENTS, ORACLE, RESILIENT, Behaviour
+from trajudge.environments.agents.script import AGENTS, LADDER, ORACLE, RESILIENT, Behaviour
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.apps import mistakes_of
 from trajudge.environments.checks.variation import changed_case
 from trajudge.environments.chromium import launch
+from trajudge.environments.model.axes import generator
 from trajudge.environments.recording.episode import Recorded, play, play_offline, viewport_of
 from trajudge.environments.recording.fault_proxy import FaultArm, FaultProxy, open_proxy
 from trajudge.environments.serving.run import ServedRun
@@ -87,6 +89,9 @@ class Recorder:
         def agent(run: ServedRun) -> Agent:
             if job.agent in RESILIENT:
                 return Resilient(run, job.agent, job.attempt, self.seed)
+            if job.agent in LADDER:
+                rng = generator("ladder", job.agent, job.config.id, job.attempt, self.seed)
+                return LadderAgent(run.goal, RUNGS[LADDER[job.agent]], rng)
             return scripted(run, job, self.seed, actions)
 
         return self.play(job, agent)
