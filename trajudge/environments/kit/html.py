@@ -158,7 +158,8 @@ class PageView:
 
     def is_short(self, text: str | Link) -> bool:
         """Return True for a date, an amount or a word, which are not broken into lines."""
-        return isinstance(text, str) and len(text) <= SHORT and " " not in text
+        word = text.label if isinstance(text, Link) else text
+        return isinstance(word, str) and len(word) <= SHORT and " " not in word
 
     # --- labels ---
 
