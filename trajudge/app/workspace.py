@@ -30,7 +30,7 @@ from trajudge.eval.store.run_folder import (
     check_run_folder,
     read_manifest,
 )
-from trajudge.eval.store.table import places_among
+from trajudge.eval.store.table import JudgmentTable, places_among
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 
@@ -116,6 +116,13 @@ class OpenedRun:
             if self._described is None:
                 self._described = view.described(self._descriptions)
             return self._described
+
+    def held(self) -> JudgmentTable | None:
+        """Return the run's judgments if they are in memory as its files are now."""
+        with self._lock:
+            if self._view is None or self.version != self._identity:
+                return None
+            return self._view.judgments
 
     def goal(self, key: TrajectoryKey) -> str:
         """Return the goal of a trajectory, "" while it is not known."""
