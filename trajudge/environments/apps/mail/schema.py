@@ -82,10 +82,11 @@ def _letters(rng: np.random.Generator, contacts: Sequence[draws.Row]) -> Iterato
 def _bills(rng: np.random.Generator, count: int) -> Iterator[draws.Row]:
     days = rng.choice(90, count, replace=False) - 20
     sums = rng.choice(4500, count, replace=False) * 10 + 1250
-    for number, day, money in zip(draws.numbers(rng, "B", count), days, sums, strict=True):
+    firms = rng.permutation(_ROWS.firms).tolist()  # by turns, so that several have two open ones
+    for at, number in enumerate(draws.numbers(rng, "B", count)):
         state = "paid" if rng.random() < 0.35 else "open"
-        due = draws.shifted(int(day))
-        yield (token("bill", number), number, draws.one(rng, _ROWS.firms), int(money), due, state)
+        due, owed = draws.shifted(int(days[at])), int(sums[at])
+        yield (token("bill", number), number, firms[at % len(firms)], owed, due, state)
 
 
 @draws.listed
