@@ -151,6 +151,8 @@ class OpenedRun:
         note = "Goals and steps could not be read because of a defect."
         try:
             keys = set(self.view().keys)
+            if identity_of(self.folder / JUDGMENTS)[0] > _SMALL:
+                time.sleep(MOMENT)  # the page that asked is made first
             specs = self._data or [open_on_this_machine(self.data)]
             found = read_descriptions(specs, keys)
             absent = len(keys - found.keys())

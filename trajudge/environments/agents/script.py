@@ -120,9 +120,11 @@ class Wander:
 
 @dataclass(frozen=True, slots=True)
 class Fumble:
-    """Do something of the step's kind that does not do the step, and think of it as the step."""
+    """Do something of the step's kind that does not do the step, and think of it as the step; with
+    ``fails`` try it on a control that is not there."""
 
     step: PlanStep
+    fails: bool = False
 
 
 @dataclass(frozen=True, slots=True)

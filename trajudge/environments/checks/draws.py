@@ -56,6 +56,10 @@ class Template(NamedTuple):
     def name(self) -> str:
         return f"{self.app}.{self.scenario}"
 
+    @property
+    def level(self) -> int:
+        return load_app(self.app).scenario(self.scenario).demand
+
 
 def held_out(app: str, scenario: str) -> bool:
     """Tell whether a scenario is drawn in the test split alone."""
@@ -144,13 +148,14 @@ def draw(
     All axes are drawn anew until ``checks.integrity`` finds a fair task of the ``level``; raises
     NoSuchTask where ``TRIES`` were none, and UserError for what a user's application raises.
     """
-    for _ in range(TRIES):
-        template = offered[int(rng.integers(len(offered)))]
+    fitting = [one for one in offered if level in (None, one.level)]
+    for _ in range(TRIES if fitting else 0):
+        template = fitting[int(rng.integers(len(fitting)))]
         config, goal = configuration(rng, template, split, axes)
         app = load_app(config.app)
         with mistakes_of(app.id, f"{config.id} cannot be checked"):
             checked = check(app, config, goal)
-        if isinstance(checked, Case) and level in (None, checked.level) and _worded(app, config):
+        if isinstance(checked, Case) and _worded(app, config):
             return checked
     named = offered[0].name if len(offered) == 1 else f"{len(offered)} scenarios"
     wish = f" of level {level}" if level else ""
