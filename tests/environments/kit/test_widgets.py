@@ -96,7 +96,7 @@ BLOCKS: dict[str, parts.Block] = {
     "grid": parts.ItemList(
         ("Wood", "Price"),
         tuple(
-            row._replace(forms=(parts.Form(Word("cancel", row.cells[0]), operation="drop"),))
+            row._replace(forms=(parts.Form(Word("cancel", str(row.cells[0])), operation="drop"),))
             for row in GOODS
         ),
         complete=True,
