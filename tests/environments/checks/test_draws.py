@@ -63,6 +63,7 @@ NAMES = {
     "toolbox": "paint.name lender.name account.name",
     "console": "member.name service.name deployment.author account.name",
     "press": "author.name image.credit review.reviewer comment.reader account.name",
+    "mail": "contact.name message.sender bill.payee",
     "office": "user.name user.login shop_product.name helpdesk_person.name mail_message.sender",
 }
 """Columns that name people and products, by application."""

@@ -251,11 +251,12 @@ class Policy:
             control = _find(view, ("radio",), text, group=name)
             return control and Act(write("click", control.bid), move.why)
         control = _find(view, _ROLES[move.do], name)
+        if move.do != "enter":
+            return control and Act(write("click", control.bid), move.why)
+        does = "fill"
         if control is None:
-            return None
-        if move.do == "enter":
-            return Act(write("fill", control.bid, text), move.why)
-        return Act(write("click", control.bid), move.why)
+            control, does = _find(view, ("button",), name), "upload_file"
+        return control and Act(write(does, control.bid, text), move.why)
 
     def _seek(self, move: PlanStep, view: AgentObservation) -> Act | Say:
         if (opened := self._unfold(move, view)) is not None:

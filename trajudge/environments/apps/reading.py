@@ -14,11 +14,12 @@ from typing import Any
 
 from pydantic import Field
 
+from trajudge.environments.apps.lists import ListDescription
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
 from trajudge.environments.kit.identities import IdentityName
 from trajudge.environments.model.axes import drawn_split
 from trajudge.environments.model.schema import Kind, TableSchema, table
-from trajudge.environments.model.spec import App, Domain
+from trajudge.environments.model.spec import App, Domain, PageMaker
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
 from trajudge.util.errors import UserError
@@ -28,8 +29,8 @@ _PARTS = ("schema", "pages", "operations")
 
 class AppFile(Record):
     """What ``app.toml`` says: the title, the pages where a run may begin, the number of sort orders
-    that lists have, the wordings of each word, the tables, what their rows are drawn from, and the
-    domain, which is known of our own."""
+    that lists have, the wordings of each word, the tables, what rows are drawn from, the pages
+    that are lists, and the domain, which is known of our own."""
 
     title: str
     domain: Domain | None = None
@@ -39,6 +40,7 @@ class AppFile(Record):
     words: dict[str, tuple[str, ...]]
     tables: dict[str, dict[str, Kind]]
     rows: dict[str, Any] = Field(default_factory=dict)
+    lists: dict[str, ListDescription] = Field(default_factory=dict)
 
 
 def read_app(name: str, package: str, domain: Domain) -> App:
@@ -98,6 +100,12 @@ def rows_of(package: str) -> NamePools:
     """Return what the rows of an application are drawn from. Raises UserError for a file that
     cannot be read."""
     return NamePools(_app_file(package).rows)
+
+
+def lists_of(package: str) -> dict[str, PageMaker]:
+    """Return the list pages that an application's ``app.toml`` describes."""
+    constants = import_module(f"{package}.schema")
+    return {name: one.page(name, constants) for name, one in _app_file(package).lists.items()}
 
 
 def tables_of(package: str) -> tuple[TableSchema, ...]:

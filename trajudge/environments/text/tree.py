@@ -38,8 +38,8 @@ EXPLICIT = frozenset({"alert", "alertdialog", "dialog", "radiogroup", "region", 
 
 ATTRIBUTES = frozenset(
     {"alt", "aria-describedby", "aria-label", "aria-labelledby", "aria-modal", "checked"}
-    | {"disabled", "for", "href", "id", "inert", "name", "open", "required", "role", "scope"}
-    | {"selected", "size", "type", "value"}
+    | {"disabled", "for", "href", "id", "inert", "max", "min", "name", "open", "required", "role"}
+    | {"scope", "selected", "size", "type", "value"}
     # What changes nothing in the tree:
     | {
         "action",
@@ -57,8 +57,8 @@ ATTRIBUTES = frozenset(
 """The attributes that a page's elements may have, beside those of data."""
 
 INPUTS = {
-    "checkbox": "checkbox", "date": "Date", "number": "spinbutton", "radio": "radio",
-    "search": "searchbox", "text": "textbox",
+    "checkbox": "checkbox", "date": "Date", "file": "button", "number": "spinbutton",
+    "radio": "radio", "search": "searchbox", "text": "textbox",
 }  # fmt: skip
 
 _FROM_CONTENT = frozenset(
@@ -283,6 +283,8 @@ class _Walk:
             self.date(element, within)
         elif kind == "number":
             self.number(element, within)
+        elif kind == "file":
+            self.file(element, within)
         else:
             self.typed(element, within, role)
 
@@ -299,7 +301,8 @@ class _Walk:
         value = element.value
         number = float(value) if value else 0.0
         shown: object = "" if not value else int(number) if number.is_integer() else number
-        limits = ("valuemax=0", "valuemin=0", f"valuetext={value!r}")
+        most, least = (element.attributes.get(name, "0") for name in ("max", "min"))
+        limits = (f"valuemax={most}", f"valuemin={least}", f"valuetext={value!r}")
         inside = self.add(
             element,
             within,
@@ -310,6 +313,11 @@ class _Walk:
             state=str(shown),
         )
         self.text(value, inside)
+
+    def file(self, element: HtmlElement, within: Within) -> None:
+        name = self.labelled(element) or "Choose File"
+        value = element.value or "No file chosen"
+        self.add(element, within, "button", name, _disabled(element), value=value, state=value)
 
     def date(self, element: HtmlElement, within: Within) -> None:
         value = element.value
