@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -42,13 +41,10 @@ from trajudge.environments.model.page import ItemList, Link, ListRow, Page
 from trajudge.environments.recording.episode import Recorded, play
 from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.server import Server, serve
-from trajudge.environments.serving.static_copy import NotStatic, bundle
-from trajudge.environments.serving.static_export import write_bundle
 from trajudge.environments.stages import SuiteSpecification, produce
 from trajudge.environments.stages.planning import planned
 
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
-COPIED = 40  # pages of a static copy
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -159,38 +155,15 @@ def generated(count: int) -> None:
     say("a case of level 2, generated", f"{used:.0f} ms CPU", "<= 20 ms", note)
 
 
-def sound(count: int, keep: Callable[[Case], bool] = lambda _: True) -> list[Case]:
+def sound(count: int) -> list[Case]:
     """Cases of all applications in turn."""
     found: list[Case] = []
     for together in zip(*(configs(app, 50) for app in APPS), strict=False):
         cases = (check(load_app(config.app), config) for config in together)
-        found += [case for case in cases if isinstance(case, Case) and keep(case)]
+        found += [case for case in cases if isinstance(case, Case)]
         if len(found) >= count:
             break
     return found[:count]
-
-
-def _static(case: Case) -> bool:
-    try:
-        bundle(case, COPIED)
-    except NotStatic:
-        return False
-    return True
-
-
-def export(count: int) -> None:
-    """Copies of at most 40 pages, made and written; the limit is the files alone."""
-    cases = sound(count, _static)  # which draws the charts, so that they are drawn once
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.process_time()
-        made = [bundle(case, COPIED) for case in cases]
-        between = time.process_time()
-        for number, files in enumerate(made):
-            write_bundle(Path(folder) / str(number), files)
-        end = time.process_time()
-    documents = sum(name.endswith(".html") for files in made for name in files) / len(made)
-    note = f"{documents:.0f} pages each; limit, the files alone: {count / (end - between):,.0f} /s"
-    say("static copies", f"{count / (end - start):,.0f} /s", ">= 100 /s", note)
 
 
 # --- in Chromium ---------------------------------------------------------------------------------
@@ -444,7 +417,6 @@ def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "generation": lambda: generation(60 // share),
         "generate": lambda: generated(400 // share),
-        "export": lambda: export(80 // share),
         "steps": lambda: steps(9),
         "reuse": lambda: reuse(20 // share),
         "tasks": lambda: tasks(60 // share),

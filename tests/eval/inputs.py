@@ -150,7 +150,6 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("env", "results", "{0}/environments/recorded", *CASES),
     ("env", "rules", "{0}/environments/recorded", *CASES),
     ("env", "verify", "{0}/environments/recorded", "--other-goals", "1"),
-    ("env", "export", *CASES, "--pages", "40"),
     ("env", "prism", "--checked", "1"),
     ("proxy", "plan", "--faults", "{0}/faults.json", "--task", "shop.1"),
     ("proxy", "run", "--faults", "{0}/faults.json", "--out", "measured", "--", "true"),

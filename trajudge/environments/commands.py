@@ -20,6 +20,7 @@ from trajudge.environments.analysis.outcomes import read_outcomes
 from trajudge.environments.analysis.over_cases import over_cases
 from trajudge.environments.apps import APPS, DOOR, load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.checks.draws import NoSuchTask
 from trajudge.environments.hosting.listeners import (
     Listener,
     default_origin,
@@ -30,7 +31,7 @@ from trajudge.environments.hosting.listeners import (
 )
 from trajudge.environments.hosting.openenv import OpenEnvServer
 from trajudge.environments.hosting.runs import HostLimits, RunHost, TaskRequest
-from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
+from trajudge.environments.hosting.tasks import Tasks
 from trajudge.environments.model.case import Vector, read_cases, write_cases
 from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.prism.own import own_report
@@ -39,10 +40,8 @@ from trajudge.environments.recheck.rechecking import other_goals, rechecked
 from trajudge.environments.recording import screens, validation_run
 from trajudge.environments.recording.campaign import RecordedModel, RecordingPlan
 from trajudge.environments.recording.jobs import chosen
-from trajudge.environments.serving import static_export
 from trajudge.environments.settings import (
     EquivalenceConfig,
-    ExportConfig,
     GenerateConfig,
     HostConfig,
     PlayConfig,
@@ -250,7 +249,8 @@ def serve(config: HostConfig) -> int:
         listen(config.host, config.site_port, danger) as site,
         listen(config.host, config.port, danger) as control,
     ):
-        host = RunHost(Tasks(cases), limits, config.out, _subject(config.cases))
+        tasks = Tasks(cases, config.split, with_test=config.with_test)
+        host = RunHost(tasks, limits, config.out, _subject(config.cases))
         host.origin = config.origin or default_origin(site)
         if config.token_file is None:
             token, file = new_token(config.out)
@@ -281,7 +281,7 @@ def play(config: PlayConfig) -> int:
     """Let a person play a task; return 0. Raises UserError."""
     cases = read_cases(config.cases) if config.cases else []
     host = RunHost(
-        Tasks(cases),
+        Tasks(cases, with_test=True),
         HostLimits(minutes=config.minutes),
         config.record,
         _subject(config.cases),
@@ -419,14 +419,3 @@ def prism(config: PrismConfig) -> int:
 
 def _prism_table(name: str, graded: Sequence[Graded]) -> Table:
     return Table(f"PRISM: {name}", ("principle", "grade", "evidence"), graded, names=3)
-
-
-def export(config: ExportConfig) -> int:
-    """Export the cases; return 0 if anything was exported."""
-    cases = read_cases(config.cases)
-    refused = static_export.export(cases, config.out, config.pages)
-    print_tables([static_export.summary_table(cases, refused)])
-    terminal_console().print(
-        f"share {config.out / 'bundles'}; keep {config.out / 'keys.jsonl'} to yourself"
-    )
-    return OK if len(refused) < len(cases) else FAILURES

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from trajudge.environments.agents import MEMORY, SECONDS
 from trajudge.environments.apps import APPS
-from trajudge.environments.serving import PAGES
+from trajudge.environments.model.config import Split
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.commands import MOST_CASES
 from trajudge.util.settings import (
@@ -189,12 +189,14 @@ class HostConfig(Settings):
     """
 
     first: ClassVar = (
-        *("cases", "out", "host", "port", "site_port", "origin", "token_file"),
-        *("openenv_port", "open_runs", "minutes"),
+        *("cases", "split", "with_test", "out", "host", "port", "site_port"),
+        *("token_file", "openenv_port", "minutes"),
     )
     sections: ClassVar = {"open_runs": "limits"}
 
     cases: Tasks = None
+    split: Annotated[Split, Option("split of tasks that are drawn, unless asked")] = "train"
+    with_test: Annotated[bool, Option("also draw tasks of the test split")] = False
     out: Annotated[Path, Output("folder to write", "DIR")] = Path("served")
     host: Annotated[str, Option("address to listen on", "ADDRESS")] = "127.0.0.1"
     port: Annotated[Port, Option("of the control listener; 0: a free one (default: 8378)")] = 8378
@@ -211,6 +213,12 @@ class HostConfig(Settings):
     open_runs: Annotated[Count, Option("runs that are open at once")] = 64
     minutes: Minutes = 60.0
     requests: Annotated[Count, Option("requests that a run may make")] = 1_000
+
+    @model_validator(mode="after")
+    def _test_is_served(self) -> Self:
+        if self.split == "test" and not self.with_test:
+            raise ValueError("--split test: the test split is served with --with-test alone")
+        return self
 
     @field_validator("origin")
     @classmethod
@@ -352,25 +360,3 @@ class PrismConfig(Settings):
         int, Field(ge=1, le=MOST_CASES), Option("configurations to check per application")
     ] = 200
     seed: SeedOption = 0
-
-
-class ExportConfig(Settings):
-    """Write static copies of cases, for sharing.
-
-      trajudge env export --cases cases.jsonl --out DIR
-
-    A bundle (DIR/bundles/NUMBER) is a folder of plain pages with relative links, charts as PNG
-    files, goal.txt, README.txt and manifest.json with the hashes; open its index.html. It holds no
-    answer and no operation code. DIR/keys.jsonl tells which case a bundle was made from and is not
-    to be shared: who has it and this software can work the answer out.
-
-    A copy is weaker than a served run: all pages lie open as files, nothing is logged, tampering is
-    not seen, pages are the same for everybody so that a replay of recorded clicks works, and
-    neither noise nor the isolation of an origin of its own is there. Forms are shown, disabled. So
-    only cases whose task is done by following links are exported; the others are refused with the
-    reason.
-    """
-
-    cases: Cases
-    out: Annotated[Path, Output("folder to write", "DIR")] = Path("exported")
-    pages: Annotated[Count, Option("pages per copy")] = PAGES

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from trajudge import __version__
 from trajudge.util.commands import user_errors
 from trajudge.util.errors import MissingExtra, did_you_mean
-from trajudge.util.machine import limit_threads
+from trajudge.util.machine import collection_paused, limit_threads
 from trajudge.util.terminal import hanging, progress_bar, terminal_width
 
 
@@ -312,12 +312,6 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "environments.settings:PrismConfig",
                 "grading",
             ),
-            "export": Command(
-                "environments.commands:export",
-                "write static copies of tasks, for sharing",
-                "environments.settings:ExportConfig",
-                "exporting tasks",
-            ),
         },
     ),
     "proxy": CommandGroup(
@@ -441,7 +435,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     config = parse(named(entry.settings), f"trajudge {name}", rest)
     try:
-        run = named(entry.run)
+        with collection_paused():  # which would walk over every module again and again
+            run = named(entry.run)
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         if package not in EXTRAS:

@@ -242,6 +242,13 @@ def test_what_cannot_be_opened_is_said_in_a_sentence(
     assert sentence in reply.json["error"]
 
 
+def test_tasks_are_listed_by_split_and_level(served: Served) -> None:
+    both = served.ask("GET", "/v1/tasks?split=train").json["tasks"]
+    assert [one["task"] for one in both] == [PRICE, WISH]
+    assert served.ask("GET", "/v1/tasks?split=validation&level=1").json["tasks"] == []
+    assert served.ask("GET", "/v1/tasks?split=training").status == 400
+
+
 def test_steps_of_the_agent_are_what_it_did(served: Served) -> None:
     opened = served.open(task=PRICE)
     path = f"/v1/runs/{opened['id']}/steps"

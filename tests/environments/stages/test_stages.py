@@ -151,11 +151,13 @@ def test_only_cases_of_the_wanted_level_are_produced(level: int) -> None:
     assert len(cases) == count
 
 
-def test_a_scenario_of_another_level_is_tried_a_few_times() -> None:
-    """Each try in a row counts more, up to a third of a case."""
+def test_a_scenario_of_another_level_is_not_tried() -> None:
     specification = WANTED.model_copy(update={"level": 1, "count": 8})
-    tally = produce(specification, planned(specification), search=False).tally
-    assert max(tally.other.values()) <= 12
+    steps = planned(specification)
+    assert {load_app(app).scenario(name).demand for app, name in steps.templates} == {1}
+    assert not produce(specification, steps, search=False).tally.other
+    with pytest.raises(UserError, match="no such scenario has this level"):
+        planned(specification.model_copy(update={"scenario": "buy"}))
 
 
 @pytest.mark.slow

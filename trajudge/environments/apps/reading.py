@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 from pydantic import Field
 
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
 from trajudge.environments.kit.identities import IdentityName
+from trajudge.environments.model.axes import drawn_split
 from trajudge.environments.model.schema import Kind, TableSchema, table
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
@@ -77,10 +78,26 @@ def _app_file(package: str) -> AppFile:
     return read_toml(package, "app.toml", AppFile)
 
 
-def rows_of(package: str) -> SimpleNamespace:
-    """Return what the rows of an application are drawn from: the lists of the table ``rows`` of its
-    ``app.toml``, by their names. Raises UserError for a file that cannot be read."""
-    return SimpleNamespace(**_app_file(package).rows)
+class NamePools:
+    """What the rows of an application are drawn from: the lists of the table ``rows`` of its
+    ``app.toml``, by their names. In the test split those of ``rows.test`` stand in for the lists of
+    the same names: its people and products are in no other."""
+
+    def __init__(self, rows: Mapping[str, Any]) -> None:
+        self._usual = {name: pool for name, pool in rows.items() if name != "test"}
+        self._test = {**self._usual, **rows.get("test", {})}
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return (self._test if drawn_split.get() == "test" else self._usual)[name]
+        except KeyError:
+            raise AttributeError(f"app.toml: rows has no list {name!r}") from None
+
+
+def rows_of(package: str) -> NamePools:
+    """Return what the rows of an application are drawn from. Raises UserError for a file that
+    cannot be read."""
+    return NamePools(_app_file(package).rows)
 
 
 def tables_of(package: str) -> tuple[TableSchema, ...]:

@@ -98,6 +98,7 @@ class PageView:
     chart_size = WIDTH, HEIGHT
     script = SCRIPT
     card_menu = staticmethod(card_menu)
+    address = staticmethod(address)
 
     def __init__(self, shell: PageLayout) -> None:
         self.shell, self.theme, self.words = shell, shell.theme, shell.words
@@ -201,16 +202,12 @@ class PageView:
 
     def sent_to(self, form: Form) -> Markup:
         """Return how and where a form is sent to."""
-        if self.shell.still:
-            return Markup("")
         if form.page:
             return Markup(' method="get" action="{}"').format(address(form.page, {}))
         return Markup(' method="post" action="/do/{}"').format(quote(form.operation))
 
     def hidden(self, form: Form) -> Mapping[str, str]:
         """Return what a form sends along."""
-        if self.shell.still:
-            return {}
         return {**form.hidden} if form.page else {**form.hidden, NONCE: self.shell.nonce(form)}
 
     def key(self) -> str:

@@ -15,12 +15,9 @@ from trajudge.environments.stages.model import Template
 INSTANCES = 10_000
 
 
-def generate(
-    template: Template, seed: int, rng: np.random.Generator, level: int | None = None
-) -> Iterator[Case | Reject]:
-    """Yield what the checks made of configurations of one scenario, each tried once; those of
-    another ``level`` than is asked for are rejects. Endless: all axes are drawn anew each time.
-    Raises UserError for what a user's application raises."""
+def generate(template: Template, seed: int, rng: np.random.Generator) -> Iterator[Case | Reject]:
+    """Yield what the checks made of configurations of one scenario, each tried once. Endless: all
+    axes are drawn anew each time. Raises UserError for what a user's application raises."""
     app = load_app(template[0])
     drawn: set[str] = set()
     while True:
@@ -37,5 +34,5 @@ def generate(
         if config.id not in drawn:
             drawn.add(config.id)
             with mistakes_of(app.id, f"{config.id} cannot be checked"):
-                checked = check(app, config, wanted=level)
+                checked = check(app, config)
             yield checked

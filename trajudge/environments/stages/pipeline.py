@@ -115,14 +115,10 @@ def _cases(
     rng = generator("refine", *template, seed)
     further = planned.wordings.get(template, ())
     dry = others = 0
-    drawn = generate(template, seed, generator("generate", *template, seed), specification.level)
-    for case in drawn:
+    for case in generate(template, seed, generator("generate", *template, seed)):
         tally.tried[template] += 1
         dry += 1
-        if isinstance(case, Reject) and case.reason == "difficulty":
-            others += 1
-            tally.other[template] += 1
-        elif isinstance(case, Case):
+        if isinstance(case, Case):
             tally.vectors[case.vector, *template] += 1
             others = 0 if specification.wants(case) else others + 1
             if others:
@@ -130,7 +126,7 @@ def _cases(
             else:
                 refined = refine(case, further, rng, noise=specification.noise)
                 case = _tried(refined, validate)  # noqa: PLW2901 - the same case, further on
-        if isinstance(case, Reject) and case.reason != "difficulty":
+        if isinstance(case, Reject):
             tally.rejects[case.reason, _QUOTED.sub("...", case.detail)] += 1
         fits = isinstance(case, Case) and specification.wants(case)
         dry = 0 if fits else dry

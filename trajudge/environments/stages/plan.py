@@ -54,7 +54,11 @@ async def plan(
     dropped: list[Proposal] = []
     for name in specification.apps:
         app = load_app(name)
-        scenarios = [s for s in app.scenarios if specification.scenario in (None, s.id)]
+        scenarios = [
+            s
+            for s in app.scenarios
+            if specification.scenario in (None, s.id) and specification.level in (None, s.demand)
+        ]
         if ask is not None and scenarios:
             proposed, refused = await _proposals(specification, app, scenarios, ask)
             dropped += refused
@@ -63,6 +67,10 @@ async def plan(
         templates += [(name, scenario.id) for scenario in scenarios]
     if not templates:
         known = _known(specification.apps)
+        if specification.scenario in (None, *known):
+            raise UserError(
+                f"--level {specification.level}: no such scenario has this level: name another one"
+            )
         close = did_you_mean(str(specification.scenario), known)
         raise UserError(
             f"no scenario of {', '.join(specification.apps)} is called {specification.scenario!r}"

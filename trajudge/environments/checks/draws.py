@@ -1,10 +1,11 @@
 """What an episode is about: a configuration drawn for one of three splits that share nothing.
 
 A split is held apart in three layers, so that three kinds of generalisation can be measured. Data:
-the seed of a configuration is of the split's residue class, and with it every row, name and
-instance. Looks: a few structures of pages are drawn in the test split alone. Tasks: a fifth of the
-scenarios is in the test split alone; of the others the last wording is its own, and where there are
-three or more the last but one is the validation split's.
+the seed of a configuration is of the split's residue class, and with it every row and instance;
+people and products of the test split are in no other. Looks: a few structures of pages are drawn in
+the test split alone. Tasks: a fifth of the scenarios is in the test split alone; of the others the
+last wording is its own, and where there are three or more the last but one is the validation
+split's.
 """
 
 from __future__ import annotations
@@ -20,13 +21,11 @@ from trajudge.environments.apps import APPS, load_app, mistakes_of
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.case import Case
-from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
+from trajudge.environments.model.config import PROFILES, SPLITS, STATES, THEMES, Config, Split
 from trajudge.environments.model.spec import App, Scenario
 from trajudge.util.errors import UserError, did_you_mean
 
-Split = Literal["train", "validation", "test"]
 Axis = Literal["profile", "theme", "ui", "instance", "noise"]
-SPLITS: tuple[Split, ...] = get_args(Split)
 AXES: tuple[Axis, ...] = get_args(Axis)
 USUAL_AXES: tuple[Axis, ...] = AXES[:-1]
 
@@ -42,6 +41,10 @@ HELD_OUT_LOOKS = frozenset(
 """How lists, navigation and choices look in the test split, and in no other."""
 
 
+class NoSuchTask(UserError):
+    """No task fits what was asked for; the message says which there are."""
+
+
 class Template(NamedTuple):
     """A scenario of an application, with the wordings of its goal that a split may use."""
 
@@ -52,6 +55,10 @@ class Template(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.app}.{self.scenario}"
+
+    @property
+    def level(self) -> int:
+        return load_app(self.app).scenario(self.scenario).demand
 
 
 def held_out(app: str, scenario: str) -> bool:
@@ -77,26 +84,29 @@ def templates(
     """Return the scenarios that a name stands for, and the level that it asks for, if any.
 
     ``tasks`` is ``all``, ``level1`` to ``level3``, an application, or ``application.scenario``.
-    Without ``pictures`` scenarios whose charts must be read are left out. Raises UserError for a
+    Without ``pictures`` scenarios whose charts must be read are left out. Raises NoSuchTask for a
     name that stands for none.
     """
     level = int(tasks[-1]) if tasks in LEVELS else None
     app, _, wanted = tasks.partition(".")
     apps = [*APPS] if level or tasks == "all" else [app]
-    known = [(name, scenario) for name in apps for scenario in load_app(name).scenarios]
+    try:
+        known = [(name, scenario) for name in apps for scenario in load_app(name).scenarios]
+    except UserError as error:
+        raise NoSuchTask(str(error)) from error
     if wanted:
         known = [(app, _existing(app, wanted))]
     readable = [(name, scenario) for name, scenario in known if pictures or not scenario.charts]
     if not readable:
-        raise UserError(
-            f"{tasks}: its charts must be read in pictures: make the environment with "
-            "engine='chromium' and pictures"
+        raise NoSuchTask(
+            f"{tasks}: its charts must be read in pictures, which takes engine='chromium'"
         )
     drawn = [(name, scenario.id, goals_of(name, scenario, split)) for name, scenario in readable]
     offered = tuple(Template(*parts) for parts in drawn if parts[2])
     if not offered:
         others = [one for one in SPLITS if any(goals_of(n, s, one) for n, s in readable)]
-        raise UserError(f"{tasks} is not in split={split!r}: name {' or '.join(map(repr, others))}")
+        names = " or ".join(map(repr, others))
+        raise NoSuchTask(f"{tasks} is not in split={split!r}: name {names}")
     return offered, level
 
 
@@ -104,7 +114,7 @@ def _existing(app: str, name: str) -> Scenario:
     scenarios = {scenario.id: scenario for scenario in load_app(app).scenarios}
     if name not in scenarios:
         close = did_you_mean(name, [*scenarios]) or f": choose from {', '.join(scenarios)}"
-        raise UserError(f"no scenario of {app} is called {name!r}{close}")
+        raise NoSuchTask(f"no scenario of {app} is called {name!r}{close}")
     return scenarios[name]
 
 
@@ -136,19 +146,20 @@ def draw(
     """Draw a sound configuration and its goal. Axes that are not in ``axes`` stand still.
 
     All axes are drawn anew until ``checks.integrity`` finds a fair task of the ``level``; raises
-    UserError where ``TRIES`` were none, and what a user's application raises.
+    NoSuchTask where ``TRIES`` were none, and UserError for what a user's application raises.
     """
-    for _ in range(TRIES):
-        template = offered[int(rng.integers(len(offered)))]
+    fitting = [one for one in offered if level in (None, one.level)]
+    for _ in range(TRIES if fitting else 0):
+        template = fitting[int(rng.integers(len(fitting)))]
         config, goal = configuration(rng, template, split, axes)
         app = load_app(config.app)
         with mistakes_of(app.id, f"{config.id} cannot be checked"):
             checked = check(app, config, goal)
-        if isinstance(checked, Case) and level in (None, checked.level) and _worded(app, config):
+        if isinstance(checked, Case) and _worded(app, config):
             return checked
     named = offered[0].name if len(offered) == 1 else f"{len(offered)} scenarios"
     wish = f" of level {level}" if level else ""
-    raise UserError(
+    raise NoSuchTask(
         f"{named}: none of {TRIES} configurations{wish} is a fair task in split={split!r} with "
         f"axes={sorted(axes)}: let more axes move, or name another level"
     )

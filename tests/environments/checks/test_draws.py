@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from trajudge.environments.apps import APPS, load_app
-from trajudge.environments.checks.integrity import check
-from trajudge.environments.gym.draws import (
+from trajudge.environments.checks.draws import (
     AXES,
     HELD_OUT_LOOKS,
-    SPLITS,
-    Split,
     configuration,
     draw,
     goals_of,
@@ -21,9 +18,11 @@ from trajudge.environments.gym.draws import (
     templates,
     worlds,
 )
+from trajudge.environments.checks.integrity import check
 from trajudge.environments.kit.theme import theme
+from trajudge.environments.model.axes import open_state
 from trajudge.environments.model.case import Case
-from trajudge.environments.model.config import Config
+from trajudge.environments.model.config import PROFILES, SPLITS, Config, Split
 from trajudge.util.errors import UserError
 
 
@@ -54,6 +53,42 @@ def test_no_split_shares_a_configuration_a_wording_or_a_look_with_another() -> N
     alone = drawn["test"]["scenario"] - known["scenario"]
     everything = sum(len(load_app(app).scenarios) for app in APPS)
     assert 0.1 < len(alone) / everything < 0.3
+
+
+NAMES = {
+    "shop": "product.name review.author account.name",
+    "moderation": "member.handle forum.steward decision.moderator account.name",
+    "helpdesk": "person.name purchase.what",
+    "almanac": "report.leader account.name",
+    "toolbox": "paint.name lender.name account.name",
+    "console": "member.name service.name deployment.author account.name",
+    "press": "author.name image.credit review.reviewer comment.reader account.name",
+    "office": "user.name user.login shop_product.name helpdesk_person.name mail_message.sender",
+}
+"""Columns that name people and products, by application."""
+
+
+def _named(config: Config) -> set[str]:
+    state = open_state(load_app(config.app), config)
+    columns = [column.split(".") for column in NAMES[config.app].split()]
+    named = {str(row[1]) for t, c in columns for row in state.rows(f"SELECT id, {c} FROM {t}")}
+    state.close()
+    return named
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_no_person_or_product_of_the_test_split_is_in_another(app: str) -> None:
+    named = {
+        split: {
+            name
+            for seed in worlds(split)
+            for number in range(0, PROFILES, 3)
+            for name in _named(Config(app=app, scenario="any", profile=number, seed=seed))
+        }
+        for split in SPLITS
+    }
+    assert not named["test"] & (named["train"] | named["validation"])
+    assert len(named["test"]) > 5 < len(named["train"] & named["validation"])
 
 
 def test_each_wording_is_in_a_split_and_with_three_or_more_in_one_alone() -> None:
