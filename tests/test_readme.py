@@ -24,6 +24,7 @@ from tests.eval.decided_runs import SETTINGS, decided, lines
 from tests.eval.decided_runs import new_runs as strangers
 from tests.eval.scored_run import make_run
 from tests.llm_server import LlmServer
+from tests.screens import same_screen
 from tests.spelling import MISUNDERSTOOD
 from tests.trajectories.loaders.conversations import colour as seen_colour
 from tests.trajectories.loaders.conversations import picture
@@ -90,7 +91,7 @@ def test_the_screen_is_what_the_main_job_prints(
     [screen] = [block for language, block in BLOCK.findall(README) if language == "text"]
     assert judge(["--judge", "heuristic", "--data", "sample"]) == 0
     wall_time = re.compile(r"wall time of this session: [\d.]+ s")
-    assert wall_time.sub("", screen) == wall_time.sub("", capsys.readouterr().out)
+    same_screen(ROOT / "README.md", screen, capsys.readouterr().out, wall_time)
 
 
 def test_the_judges_that_are_named_exist() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trajudge.environments.agents.habits import why
 from trajudge.environments.agents.script import (
     Behaviour,
     Fumble,
@@ -61,7 +62,7 @@ def course(
     if kind < WRONG_WAYS:
         return [*_wrong_way(task, rng), *intents]
     if kind < WRONG_WAYS + DETOURS:
-        return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *intents]
+        return [*_detour(task, rng), *intents]
     return intents
 
 
@@ -126,7 +127,10 @@ def _side_effect(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
 def _elsewhere(task: ScriptContext, rng: np.random.Generator, count: int) -> list[Intent]:
     links = len(task.navigation)
     chosen = rng.choice(links, min(count, links), replace=False)
-    return [Wander(task.navigation[i].label, "look whether it is there") for i in chosen]
+    return [
+        Wander(task.navigation[i].label, why(task.plan, "look whether it is there", rng))
+        for i in chosen
+    ]
 
 
 def _loops(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
@@ -139,7 +143,13 @@ def _loops(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
 
 def _detours(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     """Visit a few pages that are not needed, before the plan begins."""
-    return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *task.plan, Say(Behaviour.ORACLE)]
+    return [*_detour(task, rng), *task.plan, Say(Behaviour.ORACLE)]
+
+
+def _detour(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
+    """Visit a few pages, and come back to the first as often as not."""
+    back = [Return()] if rng.random() < 0.5 else []
+    return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *back]
 
 
 def _replays(task: ScriptContext, _: np.random.Generator) -> list[Intent]:

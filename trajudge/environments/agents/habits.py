@@ -22,7 +22,7 @@ STRAIGHT = 0.3  # how many runs take no step that the task does not need
 FURTHER = 0.14  # chance that a step which is not needed is the last one
 CIRCLES = 0.12
 FAILED = (0.5, 0.22, 0.13, 0.1, 0.05)  # of 0, 1, ... failed actions
-QUIRKS = {"errs": 0.09, "idles": 0.09, "shortcuts": 0.09, "instructs": 0.09, "": 0.64}
+QUIRKS = {"errs": 0.12, "idles": 0.12, "shortcuts": 0.09, "instructs": 0.09, "": 0.58}
 """How often a run that does its task shows what else only a run that fails does: errors in a row,
 waiting, addresses that nobody linked, instructions to whoever judges it."""
 ROW = (3, 7)  # errors, or idle actions, in a row
@@ -61,12 +61,6 @@ class Around(NamedTuple):
     room: int
     plan: Sequence[PlanStep] = ()
 
-    def why(self, otherwise: str, rng: np.random.Generator) -> str:
-        """Return the reason of a step of the task as often as that of the aside itself."""
-        if self.plan and rng.random() < 0.5:
-            return self.plan[int(rng.integers(len(self.plan)))].why
-        return otherwise
-
 
 def lived(
     body: Sequence[Intent],
@@ -77,6 +71,14 @@ def lived(
 ) -> list[Intent]:
     """Return the intents of a run with its habits. ``missing`` are the actions that the task takes
     beyond those of ``body`` (negative where these are more)."""
+    body = list(body)
+    fumbled = [intent for intent in body if isinstance(intent, Fumble) and not intent.fails]
+    if fumbled and missing > 0:  # turning pages and opening menus, on wrong links
+        for _ in range(missing):
+            fumble = fumbled[int(rng.integers(len(fumbled)))]
+            at = body.index(fumble)
+            body.insert(at, Fumble(PlanStep("follow", "", why=fumble.step.why)))
+        missing = 0
     wanted = min(missing + habits.further, around.room)
     failed = habits.failed
     left = wanted - failed
@@ -84,7 +86,9 @@ def lived(
     if habits.quirk in ("errs", "idles"):
         errs = habits.quirk == "errs"
         row: list[Intent] = [
-            _failing(None, around, rng) if errs else Raw(idle(rng), around.why("wait for it", rng))
+            _failing(None, around, rng)
+            if errs
+            else Raw(idle(rng), why(around.plan, "wait for it", rng))
             for _ in range(min(int(rng.integers(*ROW)), max(left, 0)))
         ]
         asides += [row]
@@ -96,7 +100,7 @@ def lived(
         aside = _aside(around, left, rng)
         left -= _cost(aside, around)
         asides.append(aside)
-    made = list(body)
+    made = body
     for aside in asides:
         made = _inserted(made, aside, list(_safe(made)), rng)
     for _ in range(failed):
@@ -135,14 +139,14 @@ def _cost(aside: Sequence[Intent], around: Around) -> int:
 def _aside(around: Around, left: int, rng: np.random.Generator) -> list[Intent]:
     """Return a look aside that takes at most ``left`` actions."""
     kinds: list[Callable[[], list[Intent]]] = [
-        lambda: [Raw(idle(rng), around.why("see more of the page", rng))],
-        lambda: [Wander(None, around.why("see what is behind this", rng)), Return()],
+        lambda: [Raw(idle(rng), why(around.plan, "see more of the page", rng))],
+        lambda: [Wander(None, why(around.plan, "see what is behind this", rng)), Return()],
         lambda: [
-            Wander(_section(around, rng), around.why("look whether it is there", rng)),
+            Wander(_section(around, rng), why(around.plan, "look whether it is there", rng)),
             Return(),
         ],
     ]
-    odds = (0.3, 0.4, 0.3) if left > 3 else (0.4, 0.6, 0.0) if left > 1 else (1.0, 0.0, 0.0)
+    odds = (0.2, 0.45, 0.35) if left > 3 else (0.3, 0.7, 0.0) if left > 1 else (1.0, 0.0, 0.0)
     return kinds[int(rng.choice(len(kinds), p=odds))]()
 
 
@@ -156,16 +160,28 @@ def _section(around: Around, rng: np.random.Generator) -> Word | str:
     return around.navigation[int(rng.integers(len(around.navigation)))].label
 
 
+def why(plan: Sequence[PlanStep], otherwise: str, rng: np.random.Generator) -> str:
+    """Return the reason of an action that the task does not need: that of a step of the task, which
+    is in mind all the time, as often as its own."""
+    if plan and rng.random() < 0.5:
+        return plan[int(rng.integers(len(plan)))].why
+    return otherwise
+
+
 def idle(rng: np.random.Generator) -> str:
     """Return an action that does nothing on any page."""
     amount = int(rng.integers(1, 9)) * 100
     return write("noop", amount) if rng.random() < WAITS else write("scroll", 0, amount)
 
 
+def _step(meant: PlanStep | Fumble) -> PlanStep:
+    return meant.step if isinstance(meant, Fumble) else meant
+
+
 def _failing(meant: Intent | None, around: Around, rng: np.random.Generator) -> Fumble:
     """Return an action that fails and changes nothing: the first try of what is ``meant``, or of a
     step of the task."""
     if isinstance(meant, PlanStep | Fumble):
-        return Fumble(meant.step if isinstance(meant, Fumble) else meant, fails=True)
+        return Fumble(_step(meant), fails=True)
     steps = around.plan or [PlanStep("press", "OK", why="press the button")]
     return Fumble(steps[int(rng.integers(len(steps)))], fails=True)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trajudge.environments.chromium import AgentObservation, Element
 
 RETRIES = 3
+RESENDS = 2  # of forms with an error message, in a run
 MISSING = 5000  # from here on no page has a bid
 PATIENCE = 5  # tries of an agent that does not see what covers the page
 _TEXT = ("textbox", "searchbox", "spinbutton", "Date")
@@ -83,7 +84,7 @@ class Policy:
         self._moved_on = False  # whether the last action was an intent that leads to a page
         self._sent: tuple[int, int] | None = None  # that form's intents, if it was just sent
         self._opened = ("", "")  # what was opened last, and where
-        self._failures = 0
+        self._failures = self._resent = 0
         self._blocks = 0
         self._last = ""
 
@@ -143,7 +144,9 @@ class Policy:
             begins, ends = self._sent
             self._sent = None
             meant = isinstance(last, PlanStep) and last.refused
-            if not meant and _ALERT.search(view.observation.axtree or ""):
+            alert = _ALERT.search(view.observation.axtree or "")
+            if alert and not meant and self._resent < RESENDS:
+                self._resent += 1
                 self.intents[ends:ends] = self.intents[begins:ends]
                 self._form_begins = self._at = ends
 

@@ -134,6 +134,8 @@ class Scripted:
         if isinstance(act, Say):
             kind = self.stuck_says if self.stuck else act.kind
             return self._last(kind), ending(self.rng)
+        if act.text.startswith(("answer(", "send_msg_to_user(")):  # the last one of a replay
+            return act.text, ending(self.rng)
         title = view.title.rpartition(" - ")[0]
         return act.text, reasoning(act.why, title, failed, self.rng)
 
