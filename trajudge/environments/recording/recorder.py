@@ -148,12 +148,9 @@ class Recorder:
         finally:
             self._outer.close()
 
-    def oracles_actions(self, job: Job, name: str = "") -> Sequence[str]:
-        """Return the oracle's actions on a configuration; ``name`` as in ``play_text``, which
-        raises the same."""
-        return actions_of(
-            self.play_text(job, lambda run: Scripted(run, ORACLE, 0, self.seed), name)
-        )
+    def oracles_actions(self, job: Job) -> Sequence[str]:
+        """Return the oracle's actions on a configuration. Raises as ``play``."""
+        return actions_of(self.play_text(job, lambda run: Scripted(run, ORACLE, 0, self.seed)))
 
 
 def raise_mistake(run: ServedRun) -> None:
