@@ -452,15 +452,17 @@ def test_carousel(stage: Stage) -> None:
 
 @pytest.mark.browser
 def test_slider_spinbutton_and_upload(stage: Stage) -> None:
+    from playwright.sync_api import expect
+
     tab = stage.show("form")
     slider, number = tab.get_by_role("slider"), tab.get_by_role("spinbutton", name="At most")
     slider.focus()
     for key, value in (("ArrowRight", "41"), ("ArrowDown", "40"), ("End", "50"), ("Home", "0")):
         stage.keys(key)
-        assert number.input_value() == value, key
+        expect(number).to_have_value(value)
     number.fill("7")
     stage.keys("ArrowUp")
-    assert slider.input_value() == "8"
+    expect(slider).to_have_value("8")
     file, removes = tab.locator("input[type=file]"), tab.get_by_role("button", name="Remove file")
     assert removes.count() == 0
     file.focus()
@@ -470,6 +472,7 @@ def test_slider_spinbutton_and_upload(stage: Stage) -> None:
     chooser.value.set_files(scan)  # type: ignore[arg-type]
     removes.focus()
     stage.keys("Enter")
+    expect(removes).to_have_count(0)
     assert (stage.focused, file.input_value()) == ("Scan", "")
     file.set_input_files(scan)  # type: ignore[arg-type]
     tab.get_by_role("button", name="Save").click()
