@@ -17,7 +17,7 @@ from pydantic import Field
 from trajudge.environments.apps.lists import ListDescription
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
 from trajudge.environments.kit.identities import IdentityName
-from trajudge.environments.model.axes import drawn_split
+from trajudge.environments.model.config import drawn_split
 from trajudge.environments.model.schema import Kind, TableSchema, table
 from trajudge.environments.model.spec import App, Domain, PageMaker
 from trajudge.trajectories.model import Record

@@ -10,7 +10,6 @@ something in every profile.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
 
@@ -21,8 +20,8 @@ from trajudge.environments.model.config import (
     PROFILES,
     STRESS,
     Config,
-    Split,
     Ui,
+    drawn_split,
     split_of,
 )
 from trajudge.environments.model.spec import App
@@ -42,10 +41,6 @@ def instance(
     """Return the place in [0, 1) of every slot."""
     draws = generator("instance", app, scenario, index, seed).random(len(slots))
     return dict(zip(slots, draws.tolist(), strict=True))
-
-
-drawn_split: ContextVar[Split] = ContextVar("drawn_split", default="train")
-"""The split that rows are drawn for: the test split has names of its own."""
 
 
 @lru_cache(maxsize=256)

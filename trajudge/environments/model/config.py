@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -21,6 +22,10 @@ PAGE_SIZES = (10, 14, 18, 24)
 def split_of(seed: int) -> Split:
     """Return the split whose data a seed draws: the splits' seeds are residue classes."""
     return SPLITS[seed % len(SPLITS)]
+
+
+drawn_split: ContextVar[Split] = ContextVar("drawn_split", default="train")
+"""The split that rows are drawn for: the test split has names of its own."""
 
 
 class Config(Record):
