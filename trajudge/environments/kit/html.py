@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.compiler import CodeGenerator, Frame, MacroRef
 from jinja2.ext import Extension
 from jinja2.nodes import Call, Expr, Getattr
-from jinja2.runtime import missing
+from jinja2.utils import missing
 from markupsafe import Markup, escape
 
 from trajudge.environments.kit.arrange import arranged, navigation
