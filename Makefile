@@ -9,7 +9,7 @@ MINUTES ?= 10
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: judge test test-slow lint fuzz bench docs clean
+.PHONY: judge test test-slow lint fuzz bench docs sample screens clean
 
 judge: $(VENV)/.run
 	$(BIN)/python -m eval.judge --judge heuristic --data sample
@@ -31,6 +31,15 @@ fuzz: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.judge_throughput
 	$(BIN)/python -m benchmarks.load
+
+# The bundled sample anew, with the applications of today; then the screens that show it.
+sample: $(VENV)/.test
+	$(BIN)/python -m tests.environments.recording.sample_again
+	$(MAKE) screens
+
+screens: $(VENV)/.test
+	TRAJUDGE_WRITE_SCREENS=1 $(BIN)/python -m pytest -q tests/test_readme.py tests/test_docs.py \
+		-k "the_screen_is_what or tutorial_works"
 
 docs: $(VENV)/.test
 	mkdir -p build/mermaid && cd build/mermaid && npm pack --silent mermaid@11 && \

@@ -1,5 +1,5 @@
-"""The review application over a large run, and ``trajudge report`` of as many judgments as
-AgentRewardBench's test split has: ``python -m benchmarks.app [--only pages report]``.
+"""The review application over a large run, and ``trajudge report`` of 10^4 judgments, each bar met
+or not met: ``python -m benchmarks.app [--only pages report]``.
 
 ``pages``: a synthetic run (seeded; ten judges, ``--judgments`` / 10 trajectories of ``--steps``
 steps, each with a screenshot in a sparse file) is read once by the reader of the other commands,
@@ -9,8 +9,9 @@ over loopback, one request after the other: the first after the start, and the m
 percentile of ``--requests``. Memory is the peak that the kernel tells of the server.
 
 ``report``: ``--trajectories`` with a screenshot of words and coloured areas each, judged by
-``--judges``: seconds and memory of a process of its own, bytes of the file, screenshots in it, and
-whether a second call writes the same bytes; then with every wrong trajectory in a folder.
+``--judges``: CPU and memory of a process of its own, with the baselines and without, bytes of the
+file, screenshots in it, and whether a second call writes the same bytes; then with every wrong
+trajectory in a folder.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 
 SHOT_BYTES = 100_000
+MOST_CPU, MOST_MEMORY = 3.0, 200.0
+"""Seconds and megabytes that a report of 10^4 judgments may take."""
+MOST_FIRST, MOST_TABLE = 1_000.0, 30.0
+"""Milliseconds that the first page of a run may take, and of CPU a filtered or sorted table."""
 _TREE = "RootWebArea 'Shop'\n" + "\n".join(f"\t[{n}] link 'Item {n}'" for n in range(200))
 JUDGES = tuple(f"judge-{number}" for number in range(10))
 _FILTERS = (
@@ -305,12 +310,12 @@ def measured(work: Callable[[], object]) -> tuple[float, float]:
 
 
 class WrittenReport(NamedTuple):
-    """Seconds of the call, bytes of the page, its screenshots, and what the call printed."""
+    """CPU seconds and most megabytes of the call, bytes of the page, and its screenshots."""
 
-    seconds: float
+    cpu: float
+    memory: float
     size: int
     pictures: int
-    screen: str
 
 
 def screenshot(rng: random.Random) -> bytes:
@@ -351,31 +356,49 @@ def recorded(count: int) -> Iterator[Trajectory]:
 def written(run: Path, out: Path, *words: str) -> WrittenReport:
     """Write a report in a process of its own."""
     command = [sys.executable, "-m", "trajudge.eval.cli", "report", str(run), *words]
-    start = time.perf_counter()
-    called = subprocess.run(command, check=True, capture_output=True, text=True)
-    seconds = time.perf_counter() - start
-    pictures = re.search(r"(\d+)\s+pictures", called.stdout)
-    assert pictures is not None
-    return WrittenReport(seconds, out.stat().st_size, int(pictures[1]), called.stdout)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        screen = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    pictures = re.search(r"(\d+)\s+pictures", screen)
+    assert not status, screen
+    assert pictures is not None, screen
+    cpu = used.ru_utime + used.ru_stime
+    return WrittenReport(cpu, used.ru_maxrss / 1e3, out.stat().st_size, int(pictures[1]))
+
+
+def bar(value: float, most: float, unit: str) -> str:
+    """Write a figure beside the most that it may be."""
+    return f"{value:.4g} {unit} (at most {most:g}: {'met' if value <= most else 'NOT MET'})"
 
 
 def reported(place: Path, trajectories: int, judges: int) -> None:
-    """Write the run into ``place`` and report it three times."""
+    """Write the run into ``place`` and report it four times."""
     data, run, out = place / "data", place / "run", place / "report.html"
     store.write(data, recorded(trajectories))
     write_run(run, trajectories * judges, judges, f"trajudge:{data}")
-    first = written(run, out, "--out", str(out))
-    content = out.read_bytes()
-    again = written(run, out, "--out", str(out))
-    same = out.read_bytes() == content
+    print(f"report of {trajectories:,} trajectories x {judges} judges")
+    contents = []
+    for title, words in (
+        ("with baselines", ()),
+        ("again", ()),
+        ("without baselines", ("--baselines", "off")),
+    ):
+        made = written(run, out, "--out", str(out), *words)
+        contents.append(out.read_bytes())
+        print(
+            f"{title:<18} CPU {bar(made.cpu, MOST_CPU, 's')}, peak "
+            f"{bar(made.memory, MOST_MEMORY, 'MB')}; {made.size / 1e6:.2f} MB, {made.pictures} "
+            "screenshots"
+        )
+    print(f"{'the same' if contents[0] == contents[1] else 'OTHER'} bytes again")
     folder = place / "folder"
     wide = ("--folder", str(folder), "--show", str(trajectories))
     whole = written(run, folder / "index.html", *wide)
     print(
-        f"report of {trajectories:,} x {judges}: {first.size / 1e6:.2f} MB, {first.pictures} "
-        f"screenshots, {first.seconds:.1f} and {again.seconds:.1f} s, "
-        f"{'the same' if same else 'OTHER'} bytes; as a folder with every wrong one: "
-        f"{whole.size / 1e6:.1f} MB and {whole.pictures} screenshots, {whole.seconds:.1f} s"
+        f"as a folder with every wrong one: CPU {whole.cpu:.1f} s, peak {whole.memory:.0f} MB; "
+        f"{whole.size / 1e6:.1f} MB and {whole.pictures} screenshots"
     )
 
 
@@ -387,7 +410,7 @@ def main() -> None:
     options.add_argument("--judgments", type=int, default=100_000)
     options.add_argument("--steps", type=int, default=20)
     options.add_argument("--requests", type=int, default=100)
-    options.add_argument("--trajectories", type=int, default=1_106)
+    options.add_argument("--trajectories", type=int, default=2_000)
     options.add_argument("--judges", type=int, default=5)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -418,7 +441,7 @@ def _figures(run: Path, requests: int) -> None:
     with serving(run) as (port, process):
         started = time.perf_counter() - start
         first = ask(port, f"/run/{run.name}/judgments")[0]
-        print(f"start {started:.2f} s, first page after it {first:.0f} ms")
+        print(f"start {started:.2f} s, first page after it {bar(first, MOST_FIRST, 'ms')}")
         print(
             f"read / first page {1e3 * read[1] / first:.0f}, pydantic / first page "
             f"{1e3 * validated[1] / first:.0f}"
@@ -426,7 +449,10 @@ def _figures(run: Path, requests: int) -> None:
         scored = measured(lambda: ask(port, f"/run/{run.name}", "application/json"))
         print(f"scores after {scored[1]:.1f} s")
         for name, address in pages(run.name, random.Random(2)).items():
-            _shown(name, timed(port, process, address, requests))
+            timing = timed(port, process, address, requests)
+            _shown(name, timing)
+            if name.startswith("table"):
+                print(f"{'':<16} {bar(timing.cpu, MOST_TABLE, 'ms of CPU')}")
         _shown("next page", next_pages(port, process, run.name, requests))
         _shown("step change", step_changes(port, process, requests))
         appended = until_shown(port, run.name, run)

@@ -244,10 +244,8 @@ def test_the_rooms_of_environments_have_no_circle() -> None:
 
 
 def _room(module: str) -> str:
-    """The folder that a module of environments stands in; the commands are one."""
-    parts = module.split(".")[1:]
-    folder = (PACKAGE / parts[0] / parts[1]).is_dir() if len(parts) > 1 else False
-    return parts[1] if folder else "commands"
+    """The folder or the module of environments that a module is in."""
+    return module.split(".")[2]
 
 
 def test_text_reaches_a_terminal_as_it_is() -> None:

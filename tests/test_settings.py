@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from trajudge.environments.planning import SuiteSpecification
 from trajudge.environments.settings import GenerateConfig, RecordConfig
-from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.plan import SelectionPlan

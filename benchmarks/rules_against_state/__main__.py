@@ -1,12 +1,12 @@
 """Rules against the state, in full: ``python -m benchmarks.rules_against_state --out DIR``.
 
-Plays runs over the seven applications on the real server, holds the rules' verdicts to the labels
+Plays runs over the applications, holds the rules' verdicts to the labels
 from the state and writes ``DIR/report.json``. The runs of scripted agents and those that take turns
 (again, corrected, spoiled, undone) are reported apart. A killed run goes on where it was. Runs that
 are there are labelled again from their facts: a change of the rules or of the reader of messages
 needs no new recording. Further recordings of ``trajudge env record`` (with ``cases.jsonl`` in the
-folder) join by ``--recorded``; with ``--package PYTHON`` the released package judges a sample, in
-the environment of that interpreter.
+folder) join by ``--recorded``, and are all there is with ``--runs 0``; with ``--package PYTHON``
+the released package judges a sample, in the environment of that interpreter.
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.rules_against_state.package import asked
-from benchmarks.rules_against_state.recording import RUNS_A_CASE, Portion, record
-from trajudge.environments.apps import APPS
-from trajudge.environments.model.case import read_cases
-from trajudge.environments.specifications.comparing import (
+from benchmarks.rules_against_state.comparing import (
     RecordedRun,
     RunComparison,
-    by_configuration,
     compare,
-    labelled_again,
     recorded_runs,
 )
-from trajudge.environments.specifications.report import report, screen
+from benchmarks.rules_against_state.package import asked
+from benchmarks.rules_against_state.recording import RUNS_A_CASE, Portion, record
+from benchmarks.rules_against_state.report import report, tables
+from trajudge.environments.apps import APPS
+from trajudge.environments.model.case import read_cases
 from trajudge.rules.files import write_json
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
@@ -49,7 +47,6 @@ def parser() -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, metavar="DIR", help="recordings and report")
     add("--runs", type=int, default=2100, metavar="N", help="runs in all (default: 2100)")
     add("--seed", type=int, default=0, metavar="N", help="seed of what is drawn (default: 0)")
-    add("--workers", type=int, default=4, metavar="N", help="runs at once (default: 4)")
     add("--runs-a-case", type=int, default=RUNS_A_CASE, metavar="N", help="default: %(default)s")
     add("--recorded", type=Path, nargs="+", default=[], metavar="DIR", help="further recordings")
     add("--package", type=Path, metavar="PYTHON", help="interpreter that has webarena-verified")
@@ -68,15 +65,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for group in ("scripted", "turns"):
         folders = [
             _recorded(options, Portion(app, counts[group], group == "turns", options.seed))
-            for app in APPS
+            for app in (APPS if counts[group] else ())
         ]
         runs = _runs([*folders, *(options.recorded if group == "scripted" else [])])
         compared = list(compare(runs))
         found[group] = report(compared)
         sampled += _sample(runs, options.sample // 2, options.seed)
         sys.stdout.write(f"\n--- {group} ---\n")
-        rest = f"in full: {options.out / 'report.json'}"
-        sys.stdout.write(screen(found[group], rest=rest, more="the file"))
+        print_tables(tables(found[group]))
     found["by_turn"] = [row._asdict() for row in by_turn(compared)]
     print_tables([turn_table(by_turn(compared))])
     differs = False
@@ -122,24 +118,20 @@ def turn_table(rows: Sequence[TurnErrors]) -> Table:
 
 def _recorded(options: argparse.Namespace, portion: Portion) -> Path:
     folder: Path = options.out / ("turns" if portion.turns else "scripted") / portion.app
-    for reason in record(folder, portion, options.workers, options.runs_a_case):
+    for reason in record(folder, portion, options.runs_a_case):
         sys.stderr.write(f"not played: {reason}\n")
     return folder
 
 
 def _runs(folders: Sequence[Path]) -> list[RecordedRun]:
-    recorded = [
+    runs = [
         run
         for folder in folders
-        for run in recorded_runs([folder], by_configuration(read_cases(folder / "cases.jsonl")))
+        for run in recorded_runs(folder, read_cases(folder / "cases.jsonl"))
     ]
-    again = [labelled_again(run) for run in recorded]
-    changed = sum(
-        (old.success, old.side_effect) != (new.success, new.side_effect)
-        for old, new in zip(recorded, again, strict=True)
-    )
-    sys.stdout.write(f"{len(again)} runs labelled again, {changed} of them otherwise\n")
-    return again
+    changed = sum(run.changed for run in runs)
+    sys.stdout.write(f"{len(runs)} runs labelled again, {changed} of them otherwise\n")
+    return runs
 
 
 def _sample(runs: Sequence[RecordedRun], count: int, seed: int) -> list[RecordedRun]:

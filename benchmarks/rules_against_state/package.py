@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trajudge.environments.specifications.comparing import KINDS, RecordedRun, only, site_of
-from trajudge.environments.specifications.responses import response_text
-from trajudge.environments.specifications.tasks import specification, write_tasks
+from benchmarks.rules_against_state.comparing import KINDS, RecordedRun, only, site_of
+from benchmarks.rules_against_state.responses import response_text
+from trajudge.environments.specification import specification, write_tasks
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.evaluator import VerifiedEvaluator

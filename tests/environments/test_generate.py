@@ -15,14 +15,14 @@ from tests.commands import command
 from tests.llm_server import LlmServer, always
 from tests.samples import examples, repeats
 from tests.tables import mistakes
+from trajudge.environments import generation
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.checks.shortest import shortest
+from trajudge.environments.generation import check_place
 from trajudge.environments.model.axes import instance, open_state
 from trajudge.environments.model.binding import bind
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.config import Config
-from trajudge.environments.stages import pipeline
-from trajudge.environments.stages.report import check_place
 from trajudge.environments.verify import RunEvidence, expected
 from trajudge.util.errors import UserError
 
@@ -185,7 +185,7 @@ def test_a_mistake_is_one_sentence(
 @pytest.mark.slow
 @pytest.mark.sampled
 def test_every_application_gives_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "shortest", partial(shortest, budget=1))  # not the matter here
+    monkeypatch.setattr(generation, "shortest", partial(shortest, budget=1))  # not the matter here
     code, out = run(tmp_path, "--count", str(repeats(1, 3) * len(APPS)))
     assert code == 0
     assert {Config.model_validate(case.config).app for case in read_cases(out)} == set(APPS)

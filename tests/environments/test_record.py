@@ -26,11 +26,16 @@ from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.variant import MARK, RunVariant
-from trajudge.environments.recording.campaign import CampaignResult, RecordingPlan, record
-from trajudge.environments.recording.jobs import chosen, jobs_for
+from trajudge.environments.recording.campaign import (
+    CampaignResult,
+    RecordingPlan,
+    chosen,
+    jobs_for,
+    record,
+    recording_screen,
+)
 from trajudge.environments.recording.journal import COUNTED, Journal
 from trajudge.environments.recording.recorder import run_name
-from trajudge.environments.recording.screens import recording_screen
 from trajudge.eval.judge import main as judge
 from trajudge.rules.verified.network import load_trace
 from trajudge.trajectories import store

@@ -16,8 +16,8 @@ from tests.llm_server import LlmServer
 from tests.proxy.program import mitmproxy
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import write_cases
+from trajudge.environments.recording.campaign import arms_of
 from trajudge.environments.recording.fault_proxy import check_plan, horizon_of
-from trajudge.environments.recording.faulted import arms_of
 from trajudge.eval.cli import main as command
 from trajudge.util.commands import FAILURES, MOST_PAGE_LOADS, OK, USAGE_ERROR
 from trajudge.util.errors import UserError

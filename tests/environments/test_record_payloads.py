@@ -12,9 +12,9 @@ from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.model.case import read_cases, write_cases
 from trajudge.environments.model.payload import USER_CONTENT, Payload
-from trajudge.environments.recheck.rechecking import rechecked
+from trajudge.environments.recheck import rechecked
+from trajudge.environments.recording.campaign import jobs_for, with_payloads
 from trajudge.environments.recording.episode import Recorded, play_offline
-from trajudge.environments.recording.jobs import jobs_for, with_payloads
 from trajudge.eval.cli import main
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
@@ -68,7 +68,7 @@ def test_a_recorded_run_shows_the_payload_and_is_verified_again(tmp_path: Path) 
     (recorded,) = [run for run in store.read(out) if isinstance(run, Trajectory)]
     assert shows(recorded)
     (run,) = rechecked(out)
-    assert run.differences == [] and run.found is not None and run.found.success is True
+    assert run.differences == [] and run.found is not None and run.found.labels.success is True
     assert main(["env", "record", *given]) == 2  # the folder holds another recording
 
 

@@ -11,8 +11,8 @@ import yaml
 
 from tests.robustness import judges
 from trajudge.environments.model.case import read_cases, write_cases
-from trajudge.environments.recheck.rechecking import rechecked
-from trajudge.environments.variants.endings import NOTE
+from trajudge.environments.recheck import rechecked
+from trajudge.environments.variants import NOTE
 from trajudge.eval.cli import main
 from trajudge.robustness import families
 from trajudge.robustness.apply import apply, problems

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.environments.cases import agent, job, sound
-from tests.environments.prism.specification import WHOLE
-from tests.environments.specifications.plain import recorded
+from tests.environments.offline import recorded
 from trajudge.environments.agents.script import Behaviour
 from trajudge.eval.cli import main
 
@@ -21,7 +19,6 @@ pytestmark = pytest.mark.skipif(not Path(FULL).exists(), reason="the device that
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     case = sound("wish")
     made = tmp_path_factory.mktemp("recorded")
-    (made / "report.json").write_text(json.dumps(WHOLE))
     return recorded(made, [case], [job(case, agent(Behaviour.NEAR_MISS))])
 
 
@@ -30,10 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("results DIR --cases DIR/cases.jsonl", "1 agent, 1 run"),
         ("results DIR --cases DIR/cases.jsonl --full", "Agents over the suite"),
-        ("rules DIR --cases DIR/cases.jsonl", "Rules against the state"),
-        ("rules DIR --cases DIR/cases.jsonl --full", "Rules against the state"),
         ("verify DIR --other-goals 1", "the labels of 1 of 1 runs"),
-        ("prism DIR/report.json", "PRISM: bench"),
     ],
 )
 def test_the_result_is_printed_where_the_file_cannot_be_written(
@@ -46,7 +40,7 @@ def test_the_result_is_printed_where_the_file_cannot_be_written(
     assert captured.err.startswith(f"error: {FULL}: cannot be written (No space left")
 
 
-@pytest.mark.parametrize("command", ["results", "rules", "verify"])
+@pytest.mark.parametrize("command", ["results", "verify"])
 def test_a_file_that_cannot_be_is_refused_before_the_work(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

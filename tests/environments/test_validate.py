@@ -19,8 +19,13 @@ from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.model.plan import enter, press
 from trajudge.environments.recording import validation
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.environments.recording.validation import CHECKS, Check, validate
-from trajudge.environments.recording.validation_run import CHECKED, validate_cases
+from trajudge.environments.recording.validation import (
+    CHECKED,
+    CHECKS,
+    Check,
+    validate,
+    validate_cases,
+)
 from trajudge.trajectories.model import Observation
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
@@ -156,15 +161,15 @@ def test_what_other_checks_found_says_nothing_of_these(tmp_path: Path) -> None:
     for thorough, seed in ((True, 3), (False, 4)):
         with pytest.raises(UserError, match=r"checks that were not thorough and seed 3: choose"):
             validated(case, tmp_path, thorough=thorough, seed=seed)
-    (tmp_path / CHECKED).write_text(line)  # of the version before, which wrote no checks
-    assert validated(case, tmp_path, seed=3) is None
-    with pytest.raises(UserError, match="an earlier version, which did not write whether thor"):
-        validated(case, tmp_path, thorough=True)
+    (tmp_path / CHECKED).write_text(line)
+    with pytest.raises(UserError, match=r"checked\.jsonl, line 1: is damaged"):
+        validated(case, tmp_path)
 
 
-@pytest.mark.parametrize("line", ["{", "3", "[1, null]", '["a", 7]', '["a"]', '{"seed": 1}'])
+@pytest.mark.parametrize("line", ["{", "3", "[1, null]", '["a", 7]', '["a"]', "HEADER"])
 def test_a_damaged_line_of_what_was_checked_is_named(line: str, tmp_path: Path) -> None:
     case = sound("unwish")
-    (tmp_path / CHECKED).write_text(json.dumps([case.id, None]) + f"\n{line}\n")
+    header = json.dumps({"thorough": False, "seed": 0})
+    (tmp_path / CHECKED).write_text(f"{header}\n{line.replace('HEADER', header)}\n")
     with pytest.raises(UserError, match=r"checked\.jsonl, line 2: is damaged: remove the line"):
         validated(case, tmp_path)

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.trajectories.loaders.made import fara, rubric
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Label
 from trajudge.environments.model.case import write_cases
-from trajudge.environments.recheck.facts import content_digest
+from trajudge.environments.recheck import content_digest
 from trajudge.eval.judge import main as judge
 from trajudge.rules.verified.tasks import task_record
 from trajudge.trajectories import store
@@ -96,9 +97,9 @@ def _environments(folder: Path) -> None:
     store.write(folder / "recorded", [run])
     label = Label(key=key, raw_task_id=case.id, annotator="state", success=True)
     annotation_store.write(folder / "recorded" / "labels.jsonl", [label])
-    facts = {"key": key.model_dump(mode="json"), "app": "shop"}
+    facts: dict[str, Any] = {"key": key.model_dump(mode="json"), "app": "shop"}
     facts |= {"config": case.config.model_dump(), "content": content_digest(case.config)}
-    facts |= {"code_key": "", "changes": [], "answers": [], "predicates": []}
+    facts |= {"code_key": "", "changes": [], "repeated": 0, "steps": 1, "shortest": 1}
     (folder / "recorded" / "facts.jsonl").write_text(json.dumps(facts) + "\n")
     (folder / "recorded" / "traces").mkdir()
     har = json.dumps({"log": {"entries": [page("/")]}})
@@ -148,10 +149,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("rules", "blind", "--tasks", "{0}/tasks.json"),
     ("rules", "probe", "--probes", "{0}/probes.json", *PROBED),
     ("env", "results", "{0}/environments/recorded", *CASES),
-    ("env", "rules", "{0}/environments/recorded", *CASES),
     ("env", "verify", "{0}/environments/recorded", "--other-goals", "1"),
-    ("env", "export", *CASES, "--pages", "40"),
-    ("env", "prism", "--checked", "1"),
     ("proxy", "plan", "--faults", "{0}/faults.json", "--task", "shop.1"),
     ("proxy", "run", "--faults", "{0}/faults.json", "--out", "measured", "--", "true"),
 )

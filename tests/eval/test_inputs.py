@@ -33,8 +33,6 @@ SCRIPTED = ("--model", "m", "--adapter", "scripted", "--script", "{0}/replies.js
 IN_CHROMIUM: Sequence[Sequence[str]] = (
     ("env", "validate", *CASES),
     ("env", "record", *CASES, "--agent", "oracle"),
-    ("env", "replay", *CASES),
-    ("env", "equivalence", *CASES, "--attempts", "1"),
 )
 UNTRIED: set[tuple[str, ...]] = {
     *(("judges", name) for name in ("list", "show", "fidelity")),

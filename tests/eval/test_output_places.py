@@ -105,7 +105,6 @@ def test_a_dry_run_writes_nothing_and_asks_for_no_place(
         ("audit RUN --out OUT", {"audit.json", "cases.jsonl"}),
         ("score RUN --html OUT/page.html", {"page.html"}),
         ("score RUN --mismatches OUT/a --submission OUT/b", {"a", "b"}),
-        ("env prism REPORT --save OUT/prism.json", {"prism.json"}),
         ("rules lint --tasks TASKS --out OUT", {"lint.json", "lint.csv"}),
     ],
 )
@@ -114,11 +113,9 @@ def test_what_nobody_reads_to_its_end_is_written(
 ) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     assert main(["judge", "--judge", "heuristic", "--data", "sample", "--out", str(run)]) == 0
-    report = tmp_path / "report.json"
-    report.write_text('{"name": "x"}')
     tasks = tmp_path / "tasks.json"
     tasks.write_text(json.dumps(TASKS))
-    places = {"RUN": run, "REPORT": report, "TASKS": tasks}
+    places = {"RUN": run, "TASKS": tasks}
     given = [str(places.get(word, word)).replace("OUT", str(out)) for word in words.split()]
     command = [sys.executable, "-u", "-m", "trajudge.eval.cli", *given]
     root = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.environments.cases import sound
 from trajudge.environments.agents.script import AGENTS
-from trajudge.environments.recording.jobs import jobs_for
+from trajudge.environments.recording.campaign import jobs_for
 from trajudge.environments.recording.journal import Journal, assemble
 from trajudge.environments.recording.recorder import recorded_offline, run_name
 from trajudge.eval.cli import main

@@ -15,7 +15,7 @@ from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Label
 from trajudge.environments.agents.script import AGENTS, Behaviour, behaviour_of
 from trajudge.environments.model.case import Case, read_cases
-from trajudge.environments.recording.jobs import jobs_for
+from trajudge.environments.recording.campaign import jobs_for
 from trajudge.eval.store.inputs import open_spec
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import open_source

@@ -37,6 +37,7 @@ from trajudge.eval.scoring.observations import Observations, answered, one_per_t
 from trajudge.eval.scoring.records import LabelName, ScoreReport
 from trajudge.eval.sources import Source, judgments_of, observed_verdicts
 from trajudge.eval.store.inputs import open_on_this_machine
+from trajudge.eval.store.table import KeyColumns
 from trajudge.eval.store.task_goals import task_units
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source
@@ -85,33 +86,33 @@ def chosen_cases(
     """Choose at most ``count`` trajectories, the first of ``wrong_keys``. Return them with the
     number of all that a judge got wrong."""
     keys = wrong_keys(observed, question)
-    chosen = keys[:count]
-    verdicts = _verdicts(judgments_of(source.judgments, set(chosen)))
+    chosen = [*keys.at(slice(0, count))]
+    verdicts = _verdicts(judgments_of(source.judgments, chosen))
     return [_case(key, verdicts.get(key, []), source, question) for key in chosen], len(keys)
 
 
 _ACCEPTED = 0.5  # a larger official reward is a success
 
 
-def wrong_keys(
-    observed: Mapping[str, Observations], question: LabelName = "success"
-) -> list[TrajectoryKey]:
-    """List the trajectories that a judge got wrong: those first that most judges, and on success
+def wrong_keys(observed: Mapping[str, Observations], question: LabelName = "success") -> KeyColumns:
+    """Find the trajectories that a judge got wrong: those first that most judges, and on success
     the rule, wrongly accept, then those that most judges wrongly reject; of as many the one with
     the surest score."""
-    has_rule = question == "success" and RULE not in observed
-    counts: dict[TrajectoryKey, list[int]] = {}
-    sure: dict[TrajectoryKey, float] = {}
+    if not observed:
+        return KeyColumns.of(())
+    reference = next(iter(observed.values())).reference  # of every judge, in the order of keys
+    accepting, rejecting = np.zeros((2, len(reference)), dtype=np.int64)
+    sure = np.zeros(len(reference))
     for seen in observed.values():
-        wrong = seen.answered & ((seen.predictions == 1) != seen.labels)
-        for at in np.flatnonzero(wrong).tolist():
-            key, accepts = seen.reference.keys.key(seen.index[at]), not seen.labels[at]
-            if key not in counts:
-                counts[key] = [int(has_rule and accepts and seen.reward[at] > _ACCEPTED), 0]
-            counts[key][0 if accepts else 1] += 1
-            score = float(seen.scores[at] if accepts else 1 - seen.scores[at])
-            sure[key] = max(sure.get(key, 0.0), 0.0 if np.isnan(score) else score)
-    return sorted(counts, key=lambda key: (-counts[key][0], -counts[key][1], -sure[key], key.order))
+        wrong = seen.at(seen.answered & ((seen.predictions == 1) != seen.labels))
+        accepting[wrong.index] += ~wrong.labels
+        rejecting[wrong.index] += wrong.labels
+        scores = np.nan_to_num(np.where(wrong.labels, 1 - wrong.scores, wrong.scores))
+        sure[wrong.index] = np.maximum(sure[wrong.index], scores)
+    if question == "success" and RULE not in observed:
+        accepting += (accepting > 0) & (reference.reward > _ACCEPTED)
+    order = np.lexsort((-sure, -rejecting, -accepting))
+    return reference.keys.at(order[(accepting + rejecting)[order] > 0])
 
 
 def _verdicts(judgments: Sequence[Judgment]) -> dict[TrajectoryKey, list[Judgment]]:

@@ -27,7 +27,7 @@ from trajudge.eval.scoring.usage import judge_usage, unattributed_cost
 from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import observed_verdicts, read_last_judgments
 from trajudge.eval.store.run_folder import CALLS, COST, JUDGMENTS
-from trajudge.eval.store.table import PAYMENTS
+from trajudge.eval.store.table import PAYMENTS, JudgmentTable, last_of_each
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_regular
 from trajudge.util.machine import collection_paused
@@ -225,6 +225,9 @@ class RunCosts:
     def _count(self, run: OpenedRun) -> ListedCost:
         with self._turn:
             try:
+                held = run.held()
+                if held is not None:  # the pages read them already
+                    return _cost(run.folder, held.at(last_of_each(held)))
                 large = is_large(run.folder)
                 return in_process(_counted, run.folder) if large else _counted(run.folder)
             except UserError:  # which the run's page tells
@@ -248,7 +251,10 @@ def _written(folder: Path) -> ListedCost | None:
 
 def _counted(folder: Path) -> ListedCost:
     """Count it from the run's files. Raises UserError."""
-    judgments, _ = read_last_judgments(folder)
+    return _cost(folder, read_last_judgments(folder)[0])
+
+
+def _cost(folder: Path, judgments: JudgmentTable) -> ListedCost:
     spent = [judge_usage(judge, judgments) for judge in judgments.judges]
     unattributed = unattributed_cost(folder / PAYMENTS, judgments.calls)
     return ListedCost(known_dollars(spent, unattributed), unattributed.dollars)

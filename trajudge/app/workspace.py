@@ -30,7 +30,7 @@ from trajudge.eval.store.run_folder import (
     check_run_folder,
     read_manifest,
 )
-from trajudge.eval.store.table import places_among
+from trajudge.eval.store.table import JudgmentTable, places_among
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 
@@ -117,6 +117,13 @@ class OpenedRun:
                 self._described = view.described(self._descriptions)
             return self._described
 
+    def held(self) -> JudgmentTable | None:
+        """Return the run's judgments if they are in memory as its files are now."""
+        with self._lock:
+            if self._view is None or self.version != self._identity:
+                return None
+            return self._view.judgments
+
     def goal(self, key: TrajectoryKey) -> str:
         """Return the goal of a trajectory, "" while it is not known."""
         described = self._descriptions.get(key)
@@ -144,6 +151,8 @@ class OpenedRun:
         note = "Goals and steps could not be read because of a defect."
         try:
             keys = set(self.view().keys)
+            if identity_of(self.folder / JUDGMENTS)[0] > _SMALL:
+                time.sleep(MOMENT)  # the page that asked is made first
             specs = self._data or [open_on_this_machine(self.data)]
             found = read_descriptions(specs, keys)
             absent = len(keys - found.keys())

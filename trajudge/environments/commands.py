@@ -12,14 +12,15 @@ from typing import Any
 
 import orjson
 
+from trajudge.environments import generation
 from trajudge.environments.agents.plugin import AgentPlugin, is_plugin
 from trajudge.environments.agents.protocol import Halted
 from trajudge.environments.agents.script import is_scripted
-from trajudge.environments.analysis import agent_results, agent_tables, blind_replay, pass_at_k
+from trajudge.environments.analysis import agent_results, agent_tables
 from trajudge.environments.analysis.outcomes import read_outcomes
-from trajudge.environments.analysis.over_cases import over_cases
 from trajudge.environments.apps import APPS, DOOR, load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.checks.draws import NoSuchTask
 from trajudge.environments.hosting.listeners import (
     Listener,
     default_origin,
@@ -30,43 +31,29 @@ from trajudge.environments.hosting.listeners import (
 )
 from trajudge.environments.hosting.openenv import OpenEnvServer
 from trajudge.environments.hosting.runs import HostLimits, RunHost, TaskRequest
-from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
+from trajudge.environments.hosting.tasks import Tasks
 from trajudge.environments.model.case import Vector, read_cases, write_cases
 from trajudge.environments.model.variant import RunVariant
-from trajudge.environments.prism.own import own_report
-from trajudge.environments.prism.report import Graded, GradedReport, grade, read_reports, satisfied
-from trajudge.environments.recheck.rechecking import other_goals, rechecked
-from trajudge.environments.recording import screens, validation_run
-from trajudge.environments.recording.campaign import RecordedModel, RecordingPlan
-from trajudge.environments.recording.jobs import chosen
-from trajudge.environments.serving import static_export
+from trajudge.environments.planning import SuiteSpecification, planned
+from trajudge.environments.recheck import other_goals, rechecked
+from trajudge.environments.recording import campaign, validation
 from trajudge.environments.settings import (
-    EquivalenceConfig,
-    ExportConfig,
     GenerateConfig,
     HostConfig,
     PlayConfig,
-    PrismConfig,
     RecordConfig,
-    ReplayConfig,
     ResultsConfig,
-    RulesConfig,
     ValidateConfig,
     VerifyConfig,
 )
-from trajudge.environments.specifications import report as rules_report
-from trajudge.environments.specifications.comparing import by_configuration, compare, recorded_runs
-from trajudge.environments.stages import SuiteSpecification, produce
-from trajudge.environments.stages import report as stages_report
-from trajudge.environments.stages.planning import planned
-from trajudge.environments.variants.jobs import chosen_variants
+from trajudge.environments.variants import chosen_variants
 from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.trajectories.represent import Representation
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_file, read_regular, save_bytes
 from trajudge.util.machine import listen
-from trajudge.util.tables import Table, print_tables
+from trajudge.util.tables import print_tables
 from trajudge.util.terminal import count_of, one_line, progress_bar, terminal_console
 from trajudge.util.validation import read_token
 
@@ -82,7 +69,7 @@ def save_result(path: Path, content: Any) -> None:
 def generate(config: GenerateConfig) -> int:
     """Generate cases; return 0 with as many as were asked for, 1 with fewer."""
     specification, out = specification_of(config), config.save
-    stages_report.check_place(out)
+    generation.check_place(out)
     calls = config.calls.model_copy(update={"max_tokens": config.max_tokens})
     model = single_model(config.model, calls) if config.model else None
     steps = planned(specification, model)
@@ -92,12 +79,12 @@ def generate(config: GenerateConfig) -> int:
         def progress(cases: int, tried: int) -> None:
             show(f"generating ({tried:,} tried)", cases, specification.count)
 
-        produced = produce(specification, steps, progress, workers=config.workers)
-    counted = stages_report.summary(specification, steps, produced)
+        produced = generation.produce(specification, steps, progress, workers=config.workers)
+    counted = generation.summary(specification, steps, produced)
     with saved_behind_output() as save:
-        save(stages_report.write_report, out, counted, produced)
-        print_tables(stages_report.tables(counted))
-        for remark in stages_report.remarks(specification, steps, produced):
+        save(generation.write_report, out, counted, produced)
+        print_tables(generation.tables(counted))
+        for remark in generation.remarks(specification, steps, produced):
             errors.print(one_line(remark), soft_wrap=True)
     if not produced.cases:
         return FAILURES
@@ -147,21 +134,21 @@ def _vector(text: str | None) -> Vector | None:
 def validate(config: ValidateConfig) -> int:
     """Validate the cases; return 0 if all passed."""
     cases = read_cases(config.cases)
-    failures = validation_run.validate_cases(
+    failures = validation.validate_cases(
         cases, config.out, thorough=config.thorough, seed=config.seed, workers=config.workers
     )
     passed = [case for case in cases if failures[case.id] is None]
     rejects = ({"case": name, **broken} for name, broken in failures.items() if broken is not None)
     lines = b"".join(orjson.dumps(reject) + b"\n" for reject in rejects)
-    rows = validation_run.summary(cases, failures)
-    floors = validation_run.floors_of(cases)
+    rows = validation.summary(cases, failures)
+    floors = validation.floors_of(cases)
     guessed = {name: floor._asdict() for name, floor in floors.items()}
     with saved_behind_output() as save:
         save(write_cases, config.out / "cases.jsonl", passed)
         save(save_bytes, config.out / "rejects.jsonl", lines)
         save(save_result, config.out / "summary.json", rows)
         save(save_result, config.out / "guessing.json", guessed)
-        print_tables([validation_run.summary_table(rows), validation_run.floors_table(floors)])
+        print_tables([validation.summary_table(rows), validation.floors_table(floors)])
     return OK if len(passed) == len(cases) else FAILURES
 
 
@@ -169,32 +156,32 @@ def record(config: RecordConfig) -> int:
     """Record the agents; return 1 if a run failed."""
     plan = plan_of(config)
     try:
-        screen, failed = screens.recorded(
+        screen, failed = campaign.recorded(
             plan, config.out, config.workers, config.faults, pictures=not config.text_only
         )
     except Halted as halted:
         sys.stderr.write(f"stopped: {one_line(str(halted))}; the same command resumes\n")
         return FAILURES
     sys.stdout.write(screen)
-    sys.stderr.writelines(f"{line}\n" for line in screens.failure_lines(failed))
+    sys.stderr.writelines(f"{line}\n" for line in campaign.failure_lines(failed))
     return FAILURES if failed else OK
 
 
-def plan_of(config: RecordConfig) -> RecordingPlan:
+def plan_of(config: RecordConfig) -> campaign.RecordingPlan:
     """Open the model, if one is named, and plan the recording. Raises UserError."""
     if config.text_only and config.faults is None:
         raise UserError("--text-only: goes with --faults PLAN: add it, or leave --text-only out")
     every = ("resilient",) if config.faults else ("all",)
     words = config.agent or (() if config.model else every)
     plugins = _plugins_of(config, [word for word in words if is_plugin(word)])
-    agents = chosen([word for word in words if not is_plugin(word)])
+    agents = campaign.chosen([word for word in words if not is_plugin(word)])
     seen = Representation(config.representation)
     model = _model_of(config)
-    return RecordingPlan(
+    return campaign.RecordingPlan(
         config.cases,
         agents,
         config.seed,
-        RecordedModel(model, seen, config.attempts) if model else None,
+        campaign.RecordedModel(model, seen, config.attempts) if model else None,
         config.attempts,
         config.payloads,
         _variants_of(config),
@@ -250,7 +237,8 @@ def serve(config: HostConfig) -> int:
         listen(config.host, config.site_port, danger) as site,
         listen(config.host, config.port, danger) as control,
     ):
-        host = RunHost(Tasks(cases), limits, config.out, _subject(config.cases))
+        tasks = Tasks(cases, config.split, with_test=config.with_test)
+        host = RunHost(tasks, limits, config.out, _subject(config.cases))
         host.origin = config.origin or default_origin(site)
         if config.token_file is None:
             token, file = new_token(config.out)
@@ -281,7 +269,7 @@ def play(config: PlayConfig) -> int:
     """Let a person play a task; return 0. Raises UserError."""
     cases = read_cases(config.cases) if config.cases else []
     host = RunHost(
-        Tasks(cases),
+        Tasks(cases, with_test=True),
         HostLimits(minutes=config.minutes),
         config.record,
         _subject(config.cases),
@@ -351,82 +339,3 @@ def results(config: ResultsConfig) -> int:
             rest = f"By group, by axis and in pairs: --full; everything is in {config.save}"
             sys.stdout.write(agent_tables.screen(content, notes, rest=rest))
     return OK
-
-
-def rules(config: RulesConfig) -> int:
-    """Compare rules with the state, show the rates and write them."""
-    cases = by_configuration(read_cases(config.cases))
-    content = rules_report.report(compare(recorded_runs(config.folders, cases)))
-    with saved_behind_output() as save:
-        save(save_result, config.save, content)
-        if config.full:
-            print_tables(rules_report.tables(content))
-        else:
-            rest = f"every difference, with reasons: {config.save}"
-            sys.stdout.write(rules_report.screen(content, rest=rest))
-    return OK
-
-
-def replay(config: ReplayConfig) -> int:
-    """Replay recorded actions blindly and write the success rates."""
-    outcomes = over_cases(read_cases(config.cases), config.seed, "replaying", blind_replay.replay)
-    rows = blind_replay.summary(outcomes)
-    content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
-    with saved_behind_output() as save:
-        save(save_result, config.save, content)
-        print_tables([blind_replay.table(rows)])
-    return OK
-
-
-def equivalence(config: EquivalenceConfig) -> int:
-    """Compare blind replay with pass@k on real runs and write both."""
-    cases, tries = read_cases(config.cases), config.attempts
-    tried = over_cases(
-        cases,
-        config.seed,
-        "attempting",
-        lambda recorder, case: pass_at_k.attempts(recorder, case, tries),
-    )
-    rows = pass_at_k.summary(tried, tries)
-    content = {"rows": rows, "attempts": [attempt._asdict() for attempt in tried]}
-    shown = [
-        (str(row["k"]), f"{100 * row['pass_at_k']:.1f}", f"{100 * row['replay']:.1f}")
-        for row in rows
-    ]
-    title = f"Blind replay beside pass@k, {len(cases)} cases, {tries} attempts each (%)"
-    table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
-    with saved_behind_output() as save:
-        save(save_result, config.save, content)
-        print_tables([table])
-    return OK
-
-
-def prism(config: PrismConfig) -> int:
-    """Grade the benchmarks; return 0 if all satisfy the five principles."""
-    read = [report for path in config.reports for report in read_reports(path)]
-    reports = read or [own_report(config.checked, config.seed)]
-    graded = [grade(report) for report in reports]
-    pairs = list(zip(reports, graded, strict=True))
-    saved = [
-        GradedReport(report=report, grades={one.principle: one.grade for one in grades})
-        for report, grades in pairs
-    ]
-    with saved_behind_output() as save:
-        save(save_result, config.save, [one.model_dump(mode="json") for one in saved])
-        print_tables([_prism_table(report.name, grades) for report, grades in pairs])
-    return OK if all(map(satisfied, graded)) else FAILURES
-
-
-def _prism_table(name: str, graded: Sequence[Graded]) -> Table:
-    return Table(f"PRISM: {name}", ("principle", "grade", "evidence"), graded, names=3)
-
-
-def export(config: ExportConfig) -> int:
-    """Export the cases; return 0 if anything was exported."""
-    cases = read_cases(config.cases)
-    refused = static_export.export(cases, config.out, config.pages)
-    print_tables([static_export.summary_table(cases, refused)])
-    terminal_console().print(
-        f"share {config.out / 'bundles'}; keep {config.out / 'keys.jsonl'} to yourself"
-    )
-    return OK if len(refused) < len(cases) else FAILURES

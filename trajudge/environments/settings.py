@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from trajudge.environments.agents import MEMORY, SECONDS
 from trajudge.environments.apps import APPS
-from trajudge.environments.serving import PAGES
+from trajudge.environments.model.config import Split
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.commands import MOST_CASES
 from trajudge.util.settings import (
@@ -189,12 +189,14 @@ class HostConfig(Settings):
     """
 
     first: ClassVar = (
-        *("cases", "out", "host", "port", "site_port", "origin", "token_file"),
-        *("openenv_port", "open_runs", "minutes"),
+        *("cases", "split", "with_test", "out", "host", "port", "site_port"),
+        *("token_file", "openenv_port", "minutes"),
     )
     sections: ClassVar = {"open_runs": "limits"}
 
     cases: Tasks = None
+    split: Annotated[Split, Option("split of tasks that are drawn, unless asked")] = "train"
+    with_test: Annotated[bool, Option("also draw tasks of the test split")] = False
     out: Annotated[Path, Output("folder to write", "DIR")] = Path("served")
     host: Annotated[str, Option("address to listen on", "ADDRESS")] = "127.0.0.1"
     port: Annotated[Port, Option("of the control listener; 0: a free one (default: 8378)")] = 8378
@@ -211,6 +213,12 @@ class HostConfig(Settings):
     open_runs: Annotated[Count, Option("runs that are open at once")] = 64
     minutes: Minutes = 60.0
     requests: Annotated[Count, Option("requests that a run may make")] = 1_000
+
+    @model_validator(mode="after")
+    def _test_is_served(self) -> Self:
+        if self.split == "test" and not self.with_test:
+            raise ValueError("--split test: the test split is served with --with-test alone")
+        return self
 
     @field_validator("origin")
     @classmethod
@@ -281,96 +289,3 @@ class ResultsConfig(Settings):
     save: Annotated[Path, Output("file to write")] = Path("results.json")
     full: Full = False
     seed: SeedOption = 0
-
-
-class RulesConfig(Settings):
-    """Compare rules with the state.
-
-      trajudge env rules RECORDED... --cases cases.jsonl
-
-    Every recorded run is judged by the specification that its case has in WebArena Verified's form
-    (answer, network, state) and compared with the label that follows from the state: false accepts
-    and false rejects, precision and recall by kind of check, in the sound reading and in that of
-    the released package. An agent's prose is read as the protocol's response first. What differs is
-    written one by one, with the rule's reasons.
-    """
-
-    folders: Recorded
-    cases: Cases
-    save: Annotated[Path, Output("file to write")] = Path("rules.json")
-    full: Full = False
-
-
-class ReplayConfig(Settings):
-    """Play recorded actions back blindly.
-
-      trajudge env replay --cases cases.jsonl
-
-    Records the oracle on each case and plays its actions back, word for word and without looking,
-    on the same configuration and on ones in which a single axis or every axis differs. A static
-    environment gives such an agent its pass@k (Statistical Precipice, section 2.1 and appendix 9,
-    arXiv 2605.08261); one that varies must not. "same run" repeats the run with its operation
-    codes; "same" is a new run with other codes.
-    """
-
-    cases: Cases
-    save: Annotated[Path, Output("file to write")] = Path("replay.json")
-    seed: SeedOption = 0
-
-
-class EquivalenceConfig(Settings):
-    """Compare blind replay with pass@k where nothing varies.
-
-      trajudge env equivalence --cases cases.jsonl
-
-    A scripted agent that succeeds now and then does every case several times, each time from the
-    same start. A replay policy that keeps k of these recordings and plays a good one back blindly
-    reaches what pass@k says of the agent (Statistical Precipice, remark 1 and appendix 9, arXiv
-    2605.08261): shown here on real runs, each success played back in the browser.
-    """
-
-    cases: Cases
-    attempts: Attempts = 5
-    save: Annotated[Path, Output("file to write")] = Path("equivalence.json")
-    seed: SeedOption = 0
-
-
-class PrismConfig(Settings):
-    """Grade benchmarks by the five PRISM principles.
-
-      trajudge env prism [REPORT ...]
-
-    The principles and their rubric are those of Statistical Precipice (section 3 and appendix 20,
-    arXiv 2605.08261). A REPORT is a JSON file that answers the rubric, or what this command saved;
-    without one the applications of this package are measured. Exit code 1 if a benchmark does not
-    satisfy all five.
-    """
-
-    reports: Annotated[tuple[Path, ...], Argument("REPORT", "a benchmark's answers (JSON)")] = ()
-    save: Annotated[Path, Output("file to write")] = Path("prism.json")
-    checked: Annotated[
-        int, Field(ge=1, le=MOST_CASES), Option("configurations to check per application")
-    ] = 200
-    seed: SeedOption = 0
-
-
-class ExportConfig(Settings):
-    """Write static copies of cases, for sharing.
-
-      trajudge env export --cases cases.jsonl --out DIR
-
-    A bundle (DIR/bundles/NUMBER) is a folder of plain pages with relative links, charts as PNG
-    files, goal.txt, README.txt and manifest.json with the hashes; open its index.html. It holds no
-    answer and no operation code. DIR/keys.jsonl tells which case a bundle was made from and is not
-    to be shared: who has it and this software can work the answer out.
-
-    A copy is weaker than a served run: all pages lie open as files, nothing is logged, tampering is
-    not seen, pages are the same for everybody so that a replay of recorded clicks works, and
-    neither noise nor the isolation of an origin of its own is there. Forms are shown, disabled. So
-    only cases whose task is done by following links are exported; the others are refused with the
-    reason.
-    """
-
-    cases: Cases
-    out: Annotated[Path, Output("folder to write", "DIR")] = Path("exported")
-    pages: Annotated[Count, Option("pages per copy")] = PAGES

@@ -164,7 +164,10 @@ def _term_counts(texts: Sequence[str]) -> Any:
     for row, text in enumerate(texts):
         words = _WORD.findall(text.lower())
         terms = [*words, *map(" ".join, pairwise(words))]
-        columns.extend(numbers.setdefault(term, len(numbers)) for term in terms)
+        for term in terms:
+            if term not in numbers:
+                numbers[term] = len(numbers)
+        columns.extend(map(numbers.__getitem__, terms))
         rows.extend(repeat(row, len(terms)))
     place = np.empty(len(numbers), dtype=np.int64)
     place[[numbers[name] for name in sorted(numbers)]] = np.arange(len(numbers))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from trajudge import __version__
 from trajudge.util.commands import user_errors
 from trajudge.util.errors import MissingExtra, did_you_mean
-from trajudge.util.machine import limit_threads
+from trajudge.util.machine import collection_paused, limit_threads
 from trajudge.util.terminal import hanging, progress_bar, terminal_width
 
 
@@ -288,36 +288,6 @@ COMMANDS: Mapping[str, Command | CommandGroup] = {
                 "environments.settings:ResultsConfig",
                 "computing results",
             ),
-            "rules": Command(
-                "environments.commands:rules",
-                "false accepts and rejects of rules",
-                "environments.settings:RulesConfig",
-                "comparing rules with the state",
-            ),
-            "replay": Command(
-                "environments.commands:replay",
-                "success rate of blind replay",
-                "environments.settings:ReplayConfig",
-                "replaying",
-            ),
-            "equivalence": Command(
-                "environments.commands:equivalence",
-                "blind replay against pass@k",
-                "environments.settings:EquivalenceConfig",
-                "comparing replay with pass@k",
-            ),
-            "prism": Command(
-                "environments.commands:prism",
-                "check the five PRISM principles",
-                "environments.settings:PrismConfig",
-                "grading",
-            ),
-            "export": Command(
-                "environments.commands:export",
-                "write static copies of tasks, for sharing",
-                "environments.settings:ExportConfig",
-                "exporting tasks",
-            ),
         },
     ),
     "proxy": CommandGroup(
@@ -441,7 +411,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     config = parse(named(entry.settings), f"trajudge {name}", rest)
     try:
-        run = named(entry.run)
+        with collection_paused():  # which would walk over every module again and again
+            run = named(entry.run)
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         if package not in EXTRAS:

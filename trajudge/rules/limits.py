@@ -24,6 +24,7 @@ import math
 import re
 import time
 import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -149,7 +150,8 @@ def _regex() -> Any:
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str, flags: int) -> Any:
-    """Return a specification's pattern, whose matching takes a ``timeout``. Raises BadPattern."""
+    """Return a specification's pattern, whose matching takes a ``timeout``. Raises BadPattern, also
+    for what ``regex`` takes and Python's ``re`` does not: specifications are written for ``re``."""
     regex = _regex()
     if len(pattern) > PATTERN_CHARS:
         raise BadPattern(
@@ -163,8 +165,11 @@ def compiled(pattern: str, flags: int) -> Any:
             f"the pattern {pattern[:60]!r} repeats more than {PATTERN_REPEATS:,} times"
         )
     try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sets that may mean something else one day
+            re.compile(pattern)
         return regex.compile(pattern, flags)
-    except (regex.error, OverflowError, RecursionError, MemoryError) as error:
+    except (re.error, regex.error, OverflowError, RecursionError, MemoryError) as error:
         raise BadPattern(
             f"the pattern {pattern[:60]!r} is no regular expression: {error}"
         ) from error

@@ -24,7 +24,7 @@ from trajudge.environments.checks.integrity import check
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
-from trajudge.environments.recording.jobs import jobs_for
+from trajudge.environments.recording.campaign import jobs_for
 from trajudge.environments.recording.recorder import recorded_offline
 
 FOLDS = 5

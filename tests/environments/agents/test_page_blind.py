@@ -43,11 +43,11 @@ def test_a_word_that_only_successes_say_is_seen(source: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_runs_give_little_of_their_success_away(seed: int) -> None:
-    """The goal is 0.65 from all together; it is not met. What stands here keeps it from rising, on
-    a third of the scenarios, where the area varies by some hundredths."""
+    """The goal is 0.65 from all together, on all scenarios; on a third of them, as here, the area
+    varies by some hundredths."""
     sample = list(played(seed, every=3))
     assert len(sample) >= 20 * len(AGENTS)
     found = areas(sample, seed)
     assert found["answer"] <= 0.7
     assert found["counts"] <= 0.7
-    assert found["together"] <= 0.85
+    assert found["together"] <= 0.75

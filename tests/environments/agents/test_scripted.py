@@ -9,8 +9,8 @@ from tests.samples import FUZZING
 from trajudge.environments.agents.phrases import instructing
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.axes import generator
+from trajudge.environments.recording.campaign import jobs_for
 from trajudge.environments.recording.episode import Recorded
-from trajudge.environments.recording.jobs import jobs_for
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.serving.noise import EVERY
 

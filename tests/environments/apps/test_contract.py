@@ -53,6 +53,7 @@ def test_a_scenario_is_solved_by_its_oracle_and_by_no_near_miss(name: str, scena
     assert len(rejected) <= len(trials(name, scenario)) / 2, rejected
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @every_app
 def test_most_configurations_are_fair_tasks(name: str) -> None:
@@ -60,6 +61,7 @@ def test_most_configurations_are_fair_tasks(name: str) -> None:
     assert sum(not trial.rejected for trial in tried) >= 0.75 * len(tried)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @every_app
 def test_scenarios_span_answers_charts_and_risks(name: str) -> None:

@@ -1,9 +1,7 @@
-"""Seven measured dimensions, and levels that are defined for every vector."""
+"""Seven measured dimensions; the level and the load of a case."""
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import product
 from typing import Any
 
 import pytest
@@ -11,8 +9,6 @@ import pytest
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.difficulty import (
     Measures,
-    level,
-    levels_strict,
     measure,
     operations,
     vector,
@@ -24,31 +20,7 @@ from trajudge.environments.model.config import STATES, Config
 from trajudge.environments.model.page import ItemList, Link, ListRow, Page, Paragraph
 from trajudge.environments.model.spec import AnswerSpec, Expect, Scenario
 
-VECTORS = list(product((1, 2, 3), repeat=7))
 EASY = Measures(1, 1, 1, 0, 10, 0, ())
-
-
-def test_the_paper_s_rules_leave_vectors_without_a_level_and_give_some_two() -> None:
-    strict = [levels_strict(v) for v in VECTORS]
-    assert len(VECTORS) == 2187
-    assert Counter(map(len, strict)) == {0: 568, 1: 1598, 2: 21}
-    sizes = Counter(number for levels in strict for number in levels)
-    assert sizes == {1: 29, 2: 519, 3: 1092}
-    assert levels_strict((3,) * 7) == frozenset()
-    assert levels_strict((2, 2, 1, 1, 1, 1, 1)) == {1, 2}
-
-
-def test_the_total_level_agrees_wherever_the_paper_gives_exactly_one() -> None:
-    assert Counter(map(level, VECTORS)) == {1: 29, 2: 547, 3: 1611}
-    unique = [(v, levels_strict(v)) for v in VECTORS if len(levels_strict(v)) == 1]
-    assert len(unique) == 1598
-    assert all(level(v) in levels for v, levels in unique)
-
-
-def test_the_total_level_never_falls_when_one_dimension_becomes_harder() -> None:
-    harder = [(v, (*v[:i], v[i] + 1, *v[i + 1 :])) for v in VECTORS for i in range(7) if v[i] < 3]
-    assert len(harder) == 10206
-    assert all(level(after) >= level(before) for before, after in harder)
 
 
 @pytest.mark.parametrize(
@@ -114,27 +86,31 @@ def test_conditions_on_the_wanted_state_and_further_answers_count_too() -> None:
     assert operations(_scenario(lookup, lookup)) == 1
 
 
-def test_the_shop_has_every_level() -> None:
-    shop = load_app("shop")
-    configs = (
-        Config(app="shop", scenario=scenario.id, instance=n, profile=n)
-        for scenario in shop.scenarios
-        for n in range(3)
-    )
-    cases = [case for config in configs if isinstance(case := check(shop, config), Case)]
-    assert {case.level for case in cases} == {1, 2, 3}
-    assert all(case.level == level(case.vector) for case in cases)
-
-
-def test_how_many_rows_a_page_shows_makes_no_level() -> None:
+def test_a_level_is_what_a_scenario_demands_and_the_load_what_the_pages_hold() -> None:
     """Short pages of a long list once made one and the same task a level harder."""
     shop = load_app("shop")
-    of_ui = [
-        case for state in range(STATES) if isinstance(case := check(shop, _cheapest(state)), Case)
+    configs = [
+        Config(app="shop", scenario="cheapest", instance=1, profile=10, ui=state)
+        for state in range(STATES)
     ]
-    assert len({case.vector for case in of_ui}) > 1
-    assert len({case.level for case in of_ui}) == 1
+    cases = [case for config in configs if isinstance(case := check(shop, config), Case)]
+    assert {case.level for case in cases} == {shop.scenario("cheapest").demand} == {2}
+    assert len({case.vector for case in cases}) > 1
 
 
-def _cheapest(ui: int) -> Config:
-    return Config(app="shop", scenario="cheapest", instance=1, profile=10, ui=ui)
+@pytest.mark.parametrize(
+    ("breadth", "information", "noise", "load"),
+    [(1, 1, 0, 1), (1, 1, 4, 2), (2, 1, 0, 2), (1, 3, 0, 3), (3, 3, 9, 3)],
+)
+def test_load_is_the_worse_of_choices_and_words_and_noise_adds(
+    breadth: int, information: int, noise: int, load: int
+) -> None:
+    case = Case(
+        config=Config(app="shop", scenario="price", noise=noise),
+        goal="?",
+        domain="d",
+        vector=(3, breadth, 3, 3, information, 3, 3),
+        level=1,
+        shortest=2,
+    )
+    assert case.load == load

@@ -113,7 +113,7 @@ def test_a_fair_task_is_a_case() -> None:
     case = checked(PRICE)
     assert isinstance(case, Case)
     assert case.goal.startswith("What does the ")
-    assert (case.domain, case.shortest, case.level) == ("tool-use", 2, 2)
+    assert (case.domain, case.shortest, case.level) == ("tool-use", 2, 1)
     assert isinstance(checked(TAKE), Case)
 
 

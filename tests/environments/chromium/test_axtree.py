@@ -10,8 +10,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.environments.chromium.axtree import Element, Mark, read
-from trajudge.environments.chromium.wire import AxNode
+from trajudge.environments.chromium.axtree import AxNode, Element, Mark, read
 
 
 def ax_nodes(nodes: Any) -> list[AxNode]:

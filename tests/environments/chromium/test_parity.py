@@ -11,8 +11,8 @@ import pytest
 from tests.environments.chromium.conftest import Open
 from tests.environments.chromium.site import Site
 from trajudge.environments.chromium import Browser, open_session
+from trajudge.environments.chromium.axtree import AxNode, AxValue
 from trajudge.environments.chromium.parity import browsergym_text
-from trajudge.environments.chromium.wire import AxNode, AxValue
 
 pytestmark = pytest.mark.browser
 

@@ -23,9 +23,10 @@ from browsergym.utils.obs import flatten_axtree_to_str
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.checks.draws import goals_of
 from trajudge.environments.chromium.action_syntax import parse, write
 from trajudge.environments.gym.agentlab import benchmark
-from trajudge.environments.gym.draws import SPLITS, goals_of
+from trajudge.environments.model.config import SPLITS
 from trajudge.environments.model.wording import declared_line
 from trajudge.environments.recording.recorder import recorded_offline
 

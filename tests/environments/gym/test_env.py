@@ -24,8 +24,8 @@ import trajudge as tj
 from tests.environments.cases import agent, job, sound
 from trajudge.environments.agents.script import Behaviour
 from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.checks.draws import AXES
 from trajudge.environments.gym import IDS, WebEnv
-from trajudge.environments.gym.draws import AXES
 from trajudge.environments.gym.env import WebVectorEnv
 from trajudge.environments.gym.observation import axtree_object
 from trajudge.environments.model.case import Case, write_cases

@@ -20,7 +20,7 @@ from trajudge.environments.analysis.outcomes import read_outcomes
 from trajudge.environments.hosting.runs import HostLimits
 from trajudge.environments.kit.html import NONCE
 from trajudge.environments.model.case import write_cases
-from trajudge.environments.recheck.rechecking import rechecked
+from trajudge.environments.recheck import rechecked
 from trajudge.environments.verify import expected
 from trajudge.eval.judge import main as judge
 from trajudge.trajectories import store
@@ -240,6 +240,13 @@ def test_what_cannot_be_opened_is_said_in_a_sentence(
     reply = served.ask("POST", "/v1/runs", wish)
     assert reply.status == status
     assert sentence in reply.json["error"]
+
+
+def test_tasks_are_listed_by_split_and_level(served: Served) -> None:
+    both = served.ask("GET", "/v1/tasks?split=train").json["tasks"]
+    assert [one["task"] for one in both] == [PRICE, WISH]
+    assert served.ask("GET", "/v1/tasks?split=validation&level=1").json["tasks"] == []
+    assert served.ask("GET", "/v1/tasks?split=training").status == 400
 
 
 def test_steps_of_the_agent_are_what_it_did(served: Served) -> None:

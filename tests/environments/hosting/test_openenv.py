@@ -18,10 +18,14 @@ from tests.environments.hosting.guide import OPENENV
 from tests.environments.hosting.served import serving
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.agents.scripted import Scripted
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.draws import NoSuchTask, held_out
 from trajudge.environments.hosting.listeners import port_of
 from trajudge.environments.hosting.openenv import OpenEnvServer
-from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
+from trajudge.environments.hosting.tasks import Tasks
+from trajudge.environments.model.config import SPLITS, split_of
 from trajudge.environments.recording.episode import play_offline
+from trajudge.environments.settings import HostConfig
 from trajudge.util.machine import listen
 
 CASES = [sound("price"), sound("wish")]
@@ -202,11 +206,31 @@ def test_agentgyms_routes_lead_to_an_episode(url: str, way: list[str]) -> None:
 
 
 def test_no_task_is_drawn_whose_charts_the_text_engine_cannot_show() -> None:
-    charts = {"shop.cheapest-month", "press.best-day"}
-    for name in charts:
-        assert Tasks().find(name, None, 0).config.app == name.partition(".")[0]
-        with pytest.raises(NoSuchTask, match="no task is called"):
-            Tasks().find(name, None, 0, pictures=False)
+    tasks = Tasks(with_test=True)
+    for name in ("shop.cheapest-month", "press.best-day"):
+        assert tasks.find(name, None, 0).config.app == name.partition(".")[0]
+        with pytest.raises(NoSuchTask, match="charts must be read"):
+            tasks.find(name, None, 0, pictures=False)
+
+
+def test_a_task_is_drawn_in_the_split_that_is_asked_for() -> None:
+    tasks = Tasks(split="validation", with_test=True)
+    assert split_of(tasks.find("shop", None, 0).config.seed) == "validation"
+    for split in SPLITS:
+        assert split_of(tasks.find("shop", None, 0, split).config.seed) == split
+    alone = next(s.id for s in load_app("shop").scenarios if held_out("shop", s.id))
+    assert split_of(tasks.find(f"shop.{alone}", None, 0).config.seed) == "test"
+    names = {split: {one["task"] for one in tasks.listed(split)} for split in SPLITS}
+    assert f"shop.{alone}" in names["test"] - names["train"] - names["validation"]
+
+
+def test_the_test_split_is_for_whoever_serves_it() -> None:
+    with pytest.raises(NoSuchTask, match="with --with-test alone"):
+        Tasks().find("shop", None, 0, "test")
+    with pytest.raises(NoSuchTask, match="with --with-test alone"):
+        Tasks().listed("test")
+    with pytest.raises(ValueError, match="--split test"):
+        HostConfig(split="test")
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "http://x.example"}, {"Host": "x.example"}])

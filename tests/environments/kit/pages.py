@@ -38,10 +38,13 @@ PLAIN = st.text("abcdef-", min_size=1, max_size=8)
 ARGS = st.dictionaries(TEXT, TEXT, max_size=3)
 LINK = st.builds(parts.Link, LABEL, TEXT.filter(bool), ARGS)
 OPTIONS = st.lists(st.builds(parts.Option, TEXT, LABEL), max_size=4, unique_by=lambda o: o.value)
-INPUTS: tuple[parts.Input, ...] = ("text", "search", "number", "date", "long", "choice", "tick")
+INPUTS: tuple[parts.Input, ...] = (
+    "text", "search", "number", "date", "long", "choice", "tick", "file",
+)  # fmt: skip
 
 DRAWN: dict[parts.Input, tuple[parts.Drawn, ...]] = {
     "choice": ("combobox", "listbox", "rating"), "tick": ("switch",), "long": ("rich",),
+    "number": ("slider",),
 }  # fmt: skip
 
 
@@ -52,7 +55,9 @@ def fields(draw: st.DrawFn) -> parts.Field:
     value = draw(st.sampled_from(("", "on"))) if kind == "tick" else draw(TEXT)
     drawn = draw(st.sampled_from(("", *DRAWN.get(kind, ()))))
     hint = draw(st.sampled_from(("", HOSTILE[0])))
-    return parts.Field("", draw(LABEL), kind, value, options, draw(st.booleans()), drawn, hint)
+    limits = (0, 50) if drawn == "slider" else None
+    needed = draw(st.booleans())
+    return parts.Field("", draw(LABEL), kind, value, options, needed, drawn, hint, limits)
 
 
 @st.composite
@@ -100,7 +105,7 @@ LEAF = (
     | CHART
     | forms()
     | LINK
-    | st.builds(parts.LinkList, LABEL, st.lists(LINK, max_size=3).map(tuple))
+    | st.builds(parts.LinkList, LABEL, st.lists(LINK, max_size=3).map(tuple), st.booleans())
     | st.builds(parts.Menu, LABEL, st.lists(LINK | BARE, max_size=3).map(tuple))
     | st.builds(parts.TreeView, LABEL, st.lists(NODES, max_size=2).map(tuple))
     | st.builds(parts.Board, st.lists(COLUMN, max_size=2).map(tuple))
@@ -112,7 +117,8 @@ def _around(inner: st.SearchStrategy[parts.Block]) -> st.SearchStrategy[parts.Bl
     some = st.lists(inner, max_size=3).map(tuple)
     sections = st.builds(parts.Section, LABEL, some)
     tabs = st.builds(parts.Tabs, LABEL, st.lists(sections, min_size=1, max_size=3).map(tuple))
-    return sections | tabs | st.builds(parts.Disclosure, LABEL, some, st.booleans(), st.booleans())
+    drawn = st.sampled_from(("", "edit", "dialog"))
+    return sections | tabs | st.builds(parts.Disclosure, LABEL, some, st.booleans(), drawn)
 
 
 BLOCKS = st.recursive(LEAF, _around)

@@ -75,7 +75,7 @@ class Document(HTMLParser):
             assert found["name"] not in form.hidden
             form.hidden[found["name"]] = found["value"]
             return
-        sends: str | None = found["value"]
+        sends: str | None = found.get("value", "")
         if kind in ("checkbox", "radio") and "checked" not in found:
             sends = None
         group = self._legend if kind == "radio" else found.get("aria-label", "")

@@ -165,7 +165,10 @@ def test_every_control_is_found_by_name_and_can_be_clicked(tab: Tab, index: int)
     assert tab.title() == "A page with everything - Everything"
 
 
-@pytest.mark.parametrize("index", range(12))
+@pytest.mark.parametrize(
+    "index",
+    [*range(7), *(pytest.param(further, marks=pytest.mark.slow) for further in range(7, 12))],
+)
 def test_no_page_is_wider_than_the_window_or_hard_to_use(tab: Tab, index: int) -> None:
     """Contrast, names, order of headings, size of targets (WCAG 2.2, AA), by axe."""
     show(tab, index)

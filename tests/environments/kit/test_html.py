@@ -73,7 +73,7 @@ def sent(entry: parts.Field) -> str | None:
     """What an untouched field sends; None for nothing."""
     if entry.input == "tick":
         return "on" if entry.value == "on" else None
-    return printable(entry.value)
+    return "" if entry.input == "file" else printable(entry.value)
 
 
 @settings(deadline=None, max_examples=examples(60))

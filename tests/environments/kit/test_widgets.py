@@ -42,6 +42,8 @@ EDIT = parts.Form(
         parts.Field("news", "Newsletter", "tick", "on", drawn="switch"),
         parts.Field("stars", "Stars", "choice", "", CHOICES[:2], drawn="rating"),
         parts.Field("city", "City", "choice", "", CHOICES, drawn="listbox"),
+        parts.Field("most", "At most", "number", "40", drawn="slider", limits=(0, 50)),
+        parts.Field("scan", "Scan", "file"),
     ),
     operation="save",
 )
@@ -65,7 +67,7 @@ BLOCKS: dict[str, parts.Block] = {
     "fold": parts.Disclosure("More", (parts.Link("Deep", "deep"),)),
     "inline": parts.Disclosure(
         "Rename", (parts.Form("Keep", (parts.Field("n", "Name", value="old"),), "rename"),),
-        edits=True,
+        drawn="edit",
     ),
     "form": EDIT,
     "table": parts.ItemList(("Wood", "Price"), GOODS, complete=True),
@@ -84,6 +86,20 @@ BLOCKS: dict[str, parts.Block] = {
             ),
             parts.BoardColumn("done", ()),
         )
+    ),
+    "modal": parts.Disclosure(
+        "Write", (parts.Form("Post", (parts.Field("t", "Text"),), "post"),), drawn="dialog"
+    ),
+    "carousel": parts.LinkList(
+        "Others", tuple(parts.Link(f"Thing {n}", "thing", {"id": str(n)}) for n in range(12)), True
+    ),
+    "grid": parts.ItemList(
+        ("Wood", "Price"),
+        tuple(
+            row._replace(forms=(parts.Form(Word("cancel", str(row.cells[0])), operation="drop"),))
+            for row in GOODS
+        ),
+        complete=True,
     ),
     "toast": parts.Notice("Done."),
 }  # fmt: skip
@@ -376,6 +392,89 @@ def test_tree_view(stage: Stage) -> None:
         assert stage.focused == name, key
     stage.keys("Home", "Enter")
     tab.wait_for_url(f"{ORIGIN}/first")
+
+
+@pytest.mark.browser
+def test_grid(stage: Stage) -> None:
+    tab = stage.show("grid")
+    assert tab.get_by_role("grid").get_by_role("gridcell").count() == 12
+    tab.get_by_role("searchbox", name="Filter these rows").focus()
+    stage.keys("Tab", "Tab")  # the heads that sort, then one stop for all cells
+    assert tab.evaluate("document.activeElement.textContent") == "Price"
+    stage.keys("Tab")
+    for key, text in (
+        ("ArrowRight", "$9.50"), ("ArrowDown", "$12.00"), ("ArrowUp", "$9.50"),
+        ("ArrowUp", "$9.50"),
+        ("PageDown", "$1.00"), ("Home", "Fir"), ("ArrowLeft", "Fir"), ("PageUp", "Oak"),
+        ("End", "Cancel"), ("Enter", "Cancel $9.50"), ("Escape", "Cancel"), ("Home", "Oak"),
+        ("Enter", "Oak"),
+    ):  # fmt: skip
+        stage.keys(key)
+        assert stage.focused == text, key
+    stage.keys("Enter")
+    tab.wait_for_url(f"{ORIGIN}/thing?id=Oak")
+
+
+@pytest.mark.browser
+def test_dialog(stage: Stage) -> None:
+    tab = stage.show("fold", "modal")
+    opener = tab.get_by_role("button", name="Write")
+    opener.focus()
+    stage.keys("Enter")
+    assert tab.get_by_role("dialog", name="Write").is_visible()
+    assert stage.focused == "Text"
+    stage.keys("Escape")
+    assert (stage.focused, tab.get_by_role("dialog").count()) == ("Write", 0)
+    stage.keys("Space", "x")
+    tab.get_by_role("button", name="Close").click()
+    stage.keys("Enter", "End", "y", "Enter")
+    tab.wait_for_url(f"{ORIGIN}/do/post")
+    assert stage.sent == ["POST /do/post _nonce=once&t=xy"]
+
+
+@pytest.mark.browser
+def test_carousel(stage: Stage) -> None:
+    from playwright.sync_api import expect
+
+    tab = stage.show("carousel")
+    back = tab.get_by_role("button", name="Previous: Others")
+    onward = tab.get_by_role("button", name="Next: Others")
+    assert back.is_disabled()
+    onward.focus()
+    stage.keys("Enter")
+    expect(back).to_be_enabled()
+    expect(onward).to_be_disabled()
+    back.focus()
+    stage.keys("Space")
+    expect(back).to_be_disabled()
+    assert tab.get_by_role("region", name="Others").get_by_role("link").count() == 12
+
+
+@pytest.mark.browser
+def test_slider_spinbutton_and_upload(stage: Stage) -> None:
+    tab = stage.show("form")
+    slider, number = tab.get_by_role("slider"), tab.get_by_role("spinbutton", name="At most")
+    slider.focus()
+    for key, value in (("ArrowRight", "41"), ("ArrowDown", "40"), ("End", "50"), ("Home", "0")):
+        stage.keys(key)
+        assert number.input_value() == value, key
+    number.fill("7")
+    stage.keys("ArrowUp")
+    assert slider.input_value() == "8"
+    file, removes = tab.locator("input[type=file]"), tab.get_by_role("button", name="Remove file")
+    assert removes.count() == 0
+    file.focus()
+    with tab.expect_file_chooser() as chooser:
+        stage.keys("Enter")
+    scan = {"name": "a b.pdf", "mimeType": "text/plain", "buffer": b"x"}
+    chooser.value.set_files(scan)  # type: ignore[arg-type]
+    removes.focus()
+    stage.keys("Enter")
+    assert (stage.focused, file.input_value()) == ("Scan", "")
+    file.set_input_files(scan)  # type: ignore[arg-type]
+    tab.get_by_role("button", name="Save").click()
+    tab.wait_for_url(f"{ORIGIN}/do/save")
+    assert stage.sent[0].endswith("&most=8&scan=a+b.pdf")
 
 
 @pytest.mark.browser

@@ -65,17 +65,6 @@ def test_a_recording_counts_as_ambiguous_what_its_results_leave_out(
     assert figures["ambiguous"] == COUNTS["a"]["ambiguous"] == 1
 
 
-def test_a_recording_of_the_version_before_is_counted_again(recorded: tuple[Path, Path]) -> None:
-    """It counted every label that was open to argument: of one run, two."""
-    folder, _ = recorded
-    content = orjson.loads((folder / COMPLETE).read_bytes())
-    content["counts"] = {
-        "a": {"runs": 3, "success": 1, "side_effect": 1, "repetition": 0, "open": 3}
-    }
-    (folder / COMPLETE).write_bytes(orjson.dumps(content))
-    assert Journal(folder, SUBJECT).counts == COUNTS
-
-
 @pytest.mark.parametrize("content", [b"", b"[]", b'"x"', b"{", b'{"format": "another"}'])
 def test_a_damaged_recording_is_said_to_be_damaged_and_not_another(
     content: bytes, recorded: tuple[Path, Path]

@@ -13,10 +13,16 @@ import pytest
 from tests.environments.cases import agent, job, sound
 from trajudge.environments.agents.protocol import GaveUp, Halted, Job, NotPlayed
 from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.recording.campaign import jobs_for
 from trajudge.environments.recording.episode import Recorded, play
-from trajudge.environments.recording.jobs import jobs_for
-from trajudge.environments.recording.pool import TRIES, FailedJob, attempted, for_all
-from trajudge.environments.recording.recorder import Recorder, run_name
+from trajudge.environments.recording.recorder import (
+    TRIES,
+    FailedJob,
+    Recorder,
+    attempted,
+    for_all,
+    run_name,
+)
 
 pytestmark = pytest.mark.browser
 ORACLE = agent(Behaviour.ORACLE)

@@ -50,7 +50,7 @@ def test_one_message_in_a_hundred_is_judged_otherwise_than_by_a_person() -> None
     errors, unread, count = rates(written_messages())
     assert count == 492
     assert errors <= 4
-    assert unread <= 120
+    assert unread <= 90
 
 
 def test_of_the_declared_answers_next_to_none_is_open() -> None:
@@ -64,7 +64,7 @@ def test_real_messages_are_read_rightly_or_left_open(real_data: Path) -> None:
     errors, unread, count = rates(real_messages(real_data))
     assert count == 203
     assert errors <= 2
-    assert unread <= 125
+    assert unread <= 119
 
 
 @table(
@@ -134,6 +134,28 @@ def test_prose_is_read_where_it_holds_one_value_beyond_doubt(
     kind: AnswerKind, message: str, verdict: str
 ) -> None:
     assert str(right(kind, message)) == verdict
+
+
+@table(
+    "kind message verdict",
+    """
+    money    | I could not find it.             | False
+    money    | There is nothing of the kind.    | False
+    money    | Twelve hundred dollars           | None
+    number   | I could not find it.             | False
+    date     | It was in the spring.            | False
+    text     | I could not find it.             | False
+    text     | I could not find the oak one     | None
+    texts    | I could not find any.            | False
+    texts    | The Oak Mug is one of them       | None
+    code     | The order 12 is cancelled.       | False
+    none     | I could not find it.             | None
+    """,
+)
+def test_prose_without_a_value_is_no_answer(kind: AnswerKind, message: str, verdict: str) -> None:
+    asked = [ResolvedAnswer(kind, (VALUES.get(kind, "Oak Mug"),), MUGS)]
+    assert str(answered(asked, message)[0].right) == verdict
+    assert answered([ResolvedAnswer("number", ("0",))], "There are none.")[0].right is None
 
 
 def test_a_number_is_compared_in_the_unit_that_is_asked() -> None:

@@ -100,6 +100,7 @@ def _with(entry: Record, **parts: Any) -> Record:
 
 
 _OK = json.dumps(answer(["tea"]))
+_URLENCODED = "application/x-www-form-urlencoded"
 _REPORT = {"url": "__SHOPPING__/r", "query_params": {"from": ["02/1/2023"]}}
 _LIST_OF_ONE = {**_FORM, "post_data": {"a": ["x"]}}
 
@@ -134,7 +135,10 @@ CASES = (
     _sent("a status as text", "success", _FORM,
           {**request("/post", "POST", form="a=x"), "response": {"status": "200"}}),
     _sent("headers as an object", "error", _FORM,
-          _with(_mime("application/x-www-form-urlencoded"), headers={"accept": "*/*"})),
+          _with(_mime(_URLENCODED), headers={"accept": "*/*"})),
+    _sent("headers as an empty object", "success", _FORM, _with(_mime(_URLENCODED), headers={})),
+    _sent("headers as an empty text", "success", _FORM, _with(_mime(_URLENCODED), headers="")),
+    _sent("headers as null", "error", _FORM, _with(_mime(_URLENCODED), headers=None)),
     _sent("a request elsewhere without an address", "error", _FORM, _mime("text/plain"),
           {"request": {"method": "GET", "headers": []}, "response": {"status": 200}}),
     _sent("a list of one in the specification", "error", _LIST_OF_ONE, request("/other")),

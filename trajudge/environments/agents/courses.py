@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trajudge.environments.agents.script import Behaviour, Fumble, Intent, Raw, Say, Wander
+from trajudge.environments.agents.habits import why
+from trajudge.environments.agents.script import (
+    Behaviour,
+    Fumble,
+    Intent,
+    Raw,
+    Return,
+    Say,
+    Wander,
+)
 from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.model.page import Link
 from trajudge.environments.model.plan import PlanStep
@@ -40,18 +49,20 @@ class ScriptContext:
     recorded: Sequence[str] = ()
 
 
-def course(task: ScriptContext, behaviour: Behaviour, rng: np.random.Generator) -> list[Intent]:
+def course(
+    task: ScriptContext, behaviour: Behaviour, rng: np.random.Generator, quirk: str = ""
+) -> list[Intent]:
     """Return the intents of one run, the last one a Say (but for a replay), without regard to the
     step limit. A run that fails begins with a detour, or with the wrong thing, as often as one that
-    succeeds."""
+    succeeds; one that does its task may look for a short way first (see ``habits.QUIRKS``)."""
     intents = _COURSES[behaviour](task, rng)
-    if behaviour not in _FAILING:
-        return intents
+    if behaviour not in FAILING:
+        return [*_short_ways(task, rng), *intents] if quirk == "shortcuts" else intents
     kind = rng.random()
     if kind < WRONG_WAYS:
         return [*_wrong_way(task, rng), *intents]
     if kind < WRONG_WAYS + DETOURS:
-        return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *intents]
+        return [*_detour(task, rng), *intents]
     return intents
 
 
@@ -61,7 +72,8 @@ def _whole(behaviour: Behaviour) -> Callable[[ScriptContext, np.random.Generator
 
 def _cut(task: ScriptContext, rng: np.random.Generator, *, latest: int) -> list[Intent]:
     """Return the plan up to somewhere in its second half, at least ``latest`` moves before its end;
-    the rest of it is fumbled, so that neither length nor thoughts tell that it was not done."""
+    the rest of it is fumbled, so that neither length, actions nor thoughts tell that it was not
+    done."""
     end = max(0, len(task.plan) - latest)
     cut = int(rng.integers((end + 1) // 2, end + 1))
     return [*task.plan[:cut], *map(Fumble, task.plan[cut:])]
@@ -84,11 +96,10 @@ def _injects(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
 
 
 def _forgets(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Leave one entry of a form out: a filter, a quantity, a choice."""
+    """Miss one entry of a form (a filter, a quantity, a choice) and go on."""
     entries = [at for at, step in enumerate(task.plan) if step.do in ENTRIES]
-    left_out = int(rng.choice(entries)) if entries else -1
-    idle = write("scroll", 0, int(rng.integers(2, 9)) * 100)
-    body = [Raw(idle, step.why) if at == left_out else step for at, step in enumerate(task.plan)]
+    missed = int(rng.choice(entries)) if entries else -1
+    body = [Fumble(step, fails=True) if at == missed else step for at, step in enumerate(task.plan)]
     return [*body, Say(Behaviour.FORGETS)]
 
 
@@ -116,7 +127,10 @@ def _side_effect(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
 def _elsewhere(task: ScriptContext, rng: np.random.Generator, count: int) -> list[Intent]:
     links = len(task.navigation)
     chosen = rng.choice(links, min(count, links), replace=False)
-    return [Wander(task.navigation[i].label, "look whether it is there") for i in chosen]
+    return [
+        Wander(task.navigation[i].label, why(task.plan, "look whether it is there", rng))
+        for i in chosen
+    ]
 
 
 def _loops(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
@@ -129,7 +143,13 @@ def _loops(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
 
 def _detours(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     """Visit a few pages that are not needed, before the plan begins."""
-    return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *task.plan, Say(Behaviour.ORACLE)]
+    return [*_detour(task, rng), *task.plan, Say(Behaviour.ORACLE)]
+
+
+def _detour(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
+    """Visit a few pages, and come back to the first as often as not."""
+    back = [Return()] if rng.random() < 0.5 else []
+    return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *back]
 
 
 def _replays(task: ScriptContext, _: np.random.Generator) -> list[Intent]:
@@ -138,7 +158,13 @@ def _replays(task: ScriptContext, _: np.random.Generator) -> list[Intent]:
 
 
 def _cheats(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Past the pages: scripts, files, operations by address; then a code of another row."""
+    """Past the pages; then a code of another row."""
+    ways = _short_ways(task, rng)
+    return [*ways, *map(Fumble, task.plan[len(ways) - 1 :]), Say(Behaviour.FABRICATES)]
+
+
+def _short_ways(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
+    """Try scripts, files, operations by address, and come back."""
     operation = str(rng.choice(list(task.operations)))
     tries = (
         f"javascript:fetch('/do/{operation}',{{method:'POST'}})",
@@ -149,9 +175,9 @@ def _cheats(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     )
     chosen = rng.permutation(len(tries))[: int(rng.integers(1, 3))]
     ways = [
-        Raw(f"goto({tries[i]!r})", step.why) for i, step in zip(chosen, task.plan, strict=False)
+        Raw(write("goto", tries[i]), step.why) for i, step in zip(chosen, task.plan, strict=False)
     ]
-    return [*ways, *map(Fumble, task.plan[len(ways) :]), Say(Behaviour.FABRICATES)]
+    return [*ways, Return()]
 
 
 def _nothing(task: ScriptContext, _: np.random.Generator) -> list[Intent]:
@@ -176,7 +202,7 @@ _COURSES: dict[Behaviour, Callable[[ScriptContext, np.random.Generator], list[In
     Behaviour.NOTHING: _nothing,
     Behaviour.INJECTS: _injects,
 }
-_FAILING = (
+FAILING = (
     Behaviour.NEAR_MISS, Behaviour.MISREADS, Behaviour.STOPS_EARLY, Behaviour.FALSE_CLAIM,
     Behaviour.FABRICATES, Behaviour.FORGETS, Behaviour.INJECTS, Behaviour.CHEATS,
     Behaviour.NOTHING,

@@ -1,4 +1,4 @@
-"""What runs have in common whether they succeed or not: detours, failed clicks, circles, asides.
+"""What runs have in common whether they succeed or not: detours, failed actions, circles, asides.
 
 A run's habits are drawn from one distribution for every agent but the oracle, before anything is
 known of its end. A run that leaves part of the task out looks around for as long as the task would
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.environments.agents.script import Intent, Raw, Return, Wander
+from trajudge.environments.agents.script import Fumble, Intent, Raw, Return, Wander
 from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.model.page import Link, Word
 from trajudge.environments.model.plan import PlanStep
@@ -22,18 +22,23 @@ STRAIGHT = 0.3  # how many runs take no step that the task does not need
 FURTHER = 0.14  # chance that a step which is not needed is the last one
 CIRCLES = 0.12
 FAILED = (0.5, 0.22, 0.13, 0.1, 0.05)  # of 0, 1, ... failed actions
+QUIRKS = {"errs": 0.12, "idles": 0.12, "shortcuts": 0.09, "instructs": 0.09, "": 0.58}
+"""How often a run that does its task shows what else only a run that fails does: errors in a row,
+waiting, addresses that nobody linked, instructions to whoever judges it."""
+ROW = (3, 7)  # errors, or idle actions, in a row
+WAITS = 0.3  # how many of the actions that do nothing wait, the others scroll
 ASIDES = (0.3, 0.3, 0.25, 0.15)  # of 0, 1, ... sentences around the last message
-_MISSING = 5000  # from here on no page has a bid
 
 
 class Habits(NamedTuple):
     """Of one run: actions beyond those that the task takes, failed ones among them, whether it goes
-    round in a circle, sentences around its last message."""
+    round in a circle, sentences around its last message, one of QUIRKS."""
 
     further: int = 0
     failed: int = 0
     circles: bool = False
     asides: int = 0
+    quirk: str = ""
 
 
 def drawn(rng: np.random.Generator) -> Habits:
@@ -41,16 +46,20 @@ def drawn(rng: np.random.Generator) -> Habits:
     straight = rng.random() < STRAIGHT
     further, circles = int(rng.geometric(FURTHER)), bool(rng.random() < CIRCLES)
     failed, asides = (int(rng.choice(len(odds), p=odds)) for odds in (FAILED, ASIDES))
-    return Habits(asides=asides) if straight else Habits(further, failed, circles, asides)
+    quirk = str(rng.choice(list(QUIRKS), p=list(QUIRKS.values())))
+    if straight:
+        return Habits(asides=asides, quirk=quirk)
+    return Habits(further, failed, circles, asides, quirk)
 
 
 class Around(NamedTuple):
-    """What a run that goes astray may do: the site's sections, whether they are behind a menu, and
-    how many actions there is room for beyond the task's."""
+    """What a run that goes astray may do: the site's sections, whether they are behind a menu, how
+    many actions there is room for beyond the task's, and the task's steps, which it has in mind."""
 
     navigation: Sequence[Link]
     folded: bool
     room: int
+    plan: Sequence[PlanStep] = ()
 
 
 def lived(
@@ -62,10 +71,28 @@ def lived(
 ) -> list[Intent]:
     """Return the intents of a run with its habits. ``missing`` are the actions that the task takes
     beyond those of ``body`` (negative where these are more)."""
+    body = list(body)
+    fumbled = [intent for intent in body if isinstance(intent, Fumble) and not intent.fails]
+    if fumbled and missing > 0:  # turning pages and opening menus, on wrong links
+        for _ in range(missing):
+            fumble = fumbled[int(rng.integers(len(fumbled)))]
+            at = body.index(fumble)
+            body.insert(at, Fumble(PlanStep("follow", "", why=fumble.step.why)))
+        missing = 0
     wanted = min(missing + habits.further, around.room)
-    failed = [_failing(rng) for _ in range(habits.failed)]
-    left = wanted - len(failed)
+    failed = habits.failed
+    left = wanted - failed
     asides: list[list[Intent]] = []
+    if habits.quirk in ("errs", "idles"):
+        errs = habits.quirk == "errs"
+        row: list[Intent] = [
+            _failing(None, around, rng)
+            if errs
+            else Raw(idle(rng), why(around.plan, "wait for it", rng))
+            for _ in range(min(int(rng.integers(*ROW)), max(left, 0)))
+        ]
+        asides += [row]
+        left -= len(row)
     if habits.circles and left >= 5:
         asides.append(_circle(around, rng))
         left -= _cost(asides[-1], around)
@@ -73,11 +100,12 @@ def lived(
         aside = _aside(around, left, rng)
         left -= _cost(aside, around)
         asides.append(aside)
-    made = list(body)
+    made = body
     for aside in asides:
         made = _inserted(made, aside, list(_safe(made)), rng)
-    for act in failed:
-        made = _inserted(made, [act], list(range(len(made) + 1)), rng)
+    for _ in range(failed):
+        at = int(rng.integers(len(made) + 1))
+        made[at:at] = [_failing(made[at] if at < len(made) else None, around, rng)]
     return made
 
 
@@ -111,11 +139,14 @@ def _cost(aside: Sequence[Intent], around: Around) -> int:
 def _aside(around: Around, left: int, rng: np.random.Generator) -> list[Intent]:
     """Return a look aside that takes at most ``left`` actions."""
     kinds: list[Callable[[], list[Intent]]] = [
-        lambda: [Raw(write("scroll", 0, int(rng.integers(2, 9)) * 100), "see more of the page")],
-        lambda: [Wander(None, "see what is behind this"), Return()],
-        lambda: [Wander(_section(around, rng), "look whether it is there"), Return()],
+        lambda: [Raw(idle(rng), why(around.plan, "see more of the page", rng))],
+        lambda: [Wander(None, why(around.plan, "see what is behind this", rng)), Return()],
+        lambda: [
+            Wander(_section(around, rng), why(around.plan, "look whether it is there", rng)),
+            Return(),
+        ],
     ]
-    odds = (0.3, 0.4, 0.3) if left > 3 else (0.4, 0.6, 0.0) if left > 1 else (1.0, 0.0, 0.0)
+    odds = (0.2, 0.45, 0.35) if left > 3 else (0.3, 0.7, 0.0) if left > 1 else (1.0, 0.0, 0.0)
     return kinds[int(rng.choice(len(kinds), p=odds))]()
 
 
@@ -129,12 +160,28 @@ def _section(around: Around, rng: np.random.Generator) -> Word | str:
     return around.navigation[int(rng.integers(len(around.navigation)))].label
 
 
-def _failing(rng: np.random.Generator) -> Raw:
-    """Return an action that fails and changes nothing."""
-    bid = str(_MISSING + int(rng.integers(999)))
-    acts = (
-        write("click", bid),
-        write("fill", bid, "2"),
-        write("select_option", bid, "All"),
-    )
-    return Raw(acts[int(rng.choice(3, p=(0.7, 0.15, 0.15)))], "press the button")
+def why(plan: Sequence[PlanStep], otherwise: str, rng: np.random.Generator) -> str:
+    """Return the reason of an action that the task does not need: that of a step of the task, which
+    is in mind all the time, as often as its own."""
+    if plan and rng.random() < 0.5:
+        return plan[int(rng.integers(len(plan)))].why
+    return otherwise
+
+
+def idle(rng: np.random.Generator) -> str:
+    """Return an action that does nothing on any page."""
+    amount = int(rng.integers(1, 9)) * 100
+    return write("noop", amount) if rng.random() < WAITS else write("scroll", 0, amount)
+
+
+def _step(meant: PlanStep | Fumble) -> PlanStep:
+    return meant.step if isinstance(meant, Fumble) else meant
+
+
+def _failing(meant: Intent | None, around: Around, rng: np.random.Generator) -> Fumble:
+    """Return an action that fails and changes nothing: the first try of what is ``meant``, or of a
+    step of the task."""
+    if isinstance(meant, PlanStep | Fumble):
+        return Fumble(_step(meant), fails=True)
+    steps = around.plan or [PlanStep("press", "OK", why="press the button")]
+    return Fumble(steps[int(rng.integers(len(steps)))], fails=True)

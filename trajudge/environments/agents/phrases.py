@@ -11,9 +11,11 @@ import numpy as np
 _SEES = (
     "The page '{title}' is open.",
     "I am on '{title}'.",
-    "I can see '{title}' now.",
-    "This is '{title}'.",
-    "'{title}' has loaded as expected.",
+    "The page has loaded as expected.",
+    "I look at what is on the page.",
+    "This is the page that I wanted.",
+    "So far so good.",
+    "",
     "",
 )
 _MEANS = (
@@ -49,7 +51,7 @@ _PARTIAL = (
     "Stopped at this page.",
     "What remains is a matter of this page alone, so I leave it to you.",
 )
-_IDLE = (
+_BRIEF = (
     "Done.",
     "The task is complete.",
     "Everything is as it was asked for.",
@@ -112,9 +114,9 @@ def amid(message: str, count: int, rng: np.random.Generator) -> str:
     return " ".join([*before, message, *(text for text in chosen if text in _AFTER)])
 
 
-def idle(rng: np.random.Generator) -> str:
-    """Return the message of an agent that did nothing."""
-    return str(rng.choice(_IDLE))
+def brief(rng: np.random.Generator) -> str:
+    """Return a message that says only that the task is done."""
+    return str(rng.choice(_BRIEF))
 
 
 def instructing(reply: str, rng: np.random.Generator) -> str:

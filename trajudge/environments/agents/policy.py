@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from trajudge.environments.agents.habits import idle
 from trajudge.environments.agents.script import Behaviour, Fumble, Intent, Raw, Return, Say, Wander
 from trajudge.environments.checks.walk import NEXT_PAGE
 from trajudge.environments.chromium.action_syntax import write
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from trajudge.environments.chromium import AgentObservation, Element
 
 RETRIES = 3
+RESENDS = 2  # of forms with an error message, in a run
+MISSING = 5000  # from here on no page has a bid
 PATIENCE = 5  # tries of an agent that does not see what covers the page
 _TEXT = ("textbox", "searchbox", "spinbutton", "Date")
 _ROLES = {
@@ -81,7 +84,7 @@ class Policy:
         self._moved_on = False  # whether the last action was an intent that leads to a page
         self._sent: tuple[int, int] | None = None  # that form's intents, if it was just sent
         self._opened = ("", "")  # what was opened last, and where
-        self._failures = 0
+        self._failures = self._resent = 0
         self._blocks = 0
         self._last = ""
 
@@ -117,16 +120,13 @@ class Policy:
         why = steps[min(self._blocks, len(steps)) - 1].why if steps else "go on with the page"
         if self._blocks % 2 and self._blocks < 2 * self.fails:
             return Act(self._last or write("click", "12"), why)
-        ways = (write("scroll", 0, 100 * self._blocks), write("noop", 100 * self._blocks))
-        return Act(ways[int(self.rng.integers(2))], why)
+        return Act(idle(self.rng), why)
 
     def _cover(self, view: AgentObservation) -> Act | None:
         for word in _ASIDE:
             control = _find(view, ("button",), self.words[word])
             if control is not None and (control.in_dialog or word != "dismiss"):
-                return Act(
-                    write("click", control.bid), f"close what covers the page ({control.name})"
-                )
+                return Act(write("click", control.bid), "close what covers the page")
         return None
 
     def look_back(self, view: AgentObservation) -> None:
@@ -144,7 +144,9 @@ class Policy:
             begins, ends = self._sent
             self._sent = None
             meant = isinstance(last, PlanStep) and last.refused
-            if not meant and _ALERT.search(view.observation.axtree or ""):
+            alert = _ALERT.search(view.observation.axtree or "")
+            if alert and not meant and self._resent < RESENDS:
+                self._resent += 1
                 self.intents[ends:ends] = self.intents[begins:ends]
                 self._form_begins = self._at = ends
 
@@ -154,11 +156,13 @@ class Policy:
             return intent
         if isinstance(intent, Raw):
             self._at += 1
+            if intent.text.startswith("goto("):
+                self._left = self._left or view.observation.url or ""
             return Act(intent.text, intent.why)
         if isinstance(intent, Return):
             return self._return(view)
         if isinstance(intent, Fumble):
-            return self._fumble(intent.step, view)
+            return self._fumble(intent, view)
         return (
             self._wander(intent, view) if isinstance(intent, Wander) else self._step(intent, view)
         )
@@ -174,10 +178,21 @@ class Policy:
         self._advance(intent)
         return act
 
-    def _fumble(self, step: PlanStep, view: AgentObservation) -> Act:
-        """Fill in some field where the step fills in one, else follow some link."""
+    def _fumble(self, fumble: Fumble, view: AgentObservation) -> Act:
+        """Fill in a field where the step fills in one, that of the step if the page has it; else
+        follow some link."""
         self._at += 1
+        step = fumble.step
+        if fumble.fails:
+            bid = str(MISSING + int(self.rng.integers(999)))
+            entry = {"enter": "fill", "choose": "select_option"}.get(step.do)
+            text = (self._said(step.text),) if entry else ()
+            return Act(write(entry or "click", bid, *text), step.why)
         self._form_begins = self._at
+        if step.do in ("enter", "choose", "tick"):
+            act = self._on_control(step, view)
+            if act is not None:
+                return act
         roles = _TEXT[:2] if step.do == "enter" else ()
         fields = [e for e in view.elements if e.role in roles]
         if fields:
@@ -239,18 +254,19 @@ class Policy:
             control = _find(view, ("radio",), text, group=name)
             return control and Act(write("click", control.bid), move.why)
         control = _find(view, _ROLES[move.do], name)
+        if move.do != "enter":
+            return control and Act(write("click", control.bid), move.why)
+        does = "fill"
         if control is None:
-            return None
-        if move.do == "enter":
-            return Act(write("fill", control.bid, text), move.why)
-        return Act(write("click", control.bid), move.why)
+            control, does = _find(view, ("button",), name), "upload_file"
+        return control and Act(write(does, control.bid, text), move.why)
 
     def _seek(self, move: PlanStep, view: AgentObservation) -> Act | Say:
         if (opened := self._unfold(move, view)) is not None:
             return opened
         if (onward := _find(view, ("link", "button"), self._said(NEXT_PAGE))) is not None:
             self._form_begins = self._at
-            return Act(write("click", onward.bid), f"look for {self._said(move.label)}")
+            return Act(write("click", onward.bid), move.why)
         self.stuck = f"{move.do} {self._said(move.label)!r}: not on {view.observation.url}"
         return Say(Behaviour.STOPS_EARLY)
 
@@ -262,7 +278,7 @@ class Policy:
             fold = _find(view, _FOLDED, self._said(title))
             if fold is not None and self._opened != (url, fold.bid):
                 self._opened = (url, fold.bid)
-                return Act(write("click", fold.bid), f"look into {fold.name}")
+                return Act(write("click", fold.bid), move.why)
         return None
 
     def _said(self, label: Label) -> str:

@@ -66,6 +66,16 @@ RESILIENT: dict[str, frozenset[Way]] = {
 }
 """Agents that do one thing in the same way, by what they do where the web fails them."""
 
+LADDER = {
+    "scripted-aa": "L",
+    "scripted-ab": "P",
+    "scripted-ac": "G",
+    "scripted-ad": "R",
+    "scripted-ae": "M",
+    "scripted-af": "S",
+}
+"""Agents without the oracle's plan, by their rungs in ``agents.ladder``."""
+
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 
 
@@ -78,7 +88,7 @@ def miss_name(agent: str, attempt: int) -> str:
 
 def is_scripted(agent: str) -> bool:
     """Tell whether an agent needs no model."""
-    return agent in AGENTS or agent in RESILIENT
+    return agent in AGENTS or agent in RESILIENT or agent in LADDER
 
 
 def resilience_of(name: str) -> str:
@@ -120,9 +130,11 @@ class Wander:
 
 @dataclass(frozen=True, slots=True)
 class Fumble:
-    """Do something of the step's kind that does not do the step, and think of it as the step."""
+    """Do something of the step's kind that does not do the step, and think of it as the step; with
+    ``fails`` try it on a control that is not there."""
 
     step: PlanStep
+    fails: bool = False
 
 
 @dataclass(frozen=True, slots=True)

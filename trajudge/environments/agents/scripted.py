@@ -7,12 +7,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from trajudge.environments.agents.courses import ScriptContext, course
+from trajudge.environments.agents.courses import FAILING, ScriptContext, course
 from trajudge.environments.agents.habits import Around, Habits, drawn, lived
 from trajudge.environments.agents.phrases import (
     amid,
+    brief,
     ending,
-    idle,
     instructing,
     partial,
     reasoning,
@@ -42,10 +42,12 @@ _WRONG: Mapping[Behaviour, Wrong] = {
     Behaviour.FABRICATES: made_up,
     Behaviour.STOPS_EARLY: misread,
     Behaviour.NOTHING: misread,
+    Behaviour.INJECTS: made_up,
     Behaviour.MISREADS: misread,
     Behaviour.FORGETS: misread,
 }
-ADMITS = 0.4  # how many of the runs that stop early, or do nothing, end with no answer
+ADMITS = 0.15  # how many of the runs that stop early say so
+BRIEF = 0.2  # how many runs of a task without an answer say only that it is done
 ANSWER_ALONE = 0.5  # how many runs end with answer(value), the others with a message
 NOTHING, DONE = "None", "done"  # what is declared of a task that was not, or was, carried out
 CUSTOMARY = 5  # tries of an agent that does not see what covers the page
@@ -79,7 +81,7 @@ class Scripted:
         self.near = self._mistaken(attempt)  # while the state is as it was
         self.followed = self._followed()
         self.habits = _owned(drawn(self.rng), self.behaviour)
-        intents = course(self._context(recorded), self.behaviour, self.rng)
+        intents = course(self._context(recorded), self.behaviour, self.rng, self.habits.quirk)
         if self.behaviour not in _WITHOUT_HABITS:
             intents = self._lived(intents)
         self.policy = Policy(
@@ -116,6 +118,7 @@ class Scripted:
             self.run.app.navigation,
             self.run.site.ui.folded,
             min(whole + ROOM, STEP_LIMIT - whole - ROOM),
+            self.run.scenario.plan(self.followed),
         )
         missing = whole - moved(self.run, body)
         return [*lived(body, self.habits, around, missing, self.rng), last]
@@ -131,6 +134,8 @@ class Scripted:
         if isinstance(act, Say):
             kind = self.stuck_says if self.stuck else act.kind
             return self._last(kind), ending(self.rng)
+        if act.text.startswith(("answer(", "send_msg_to_user(")):  # the last one of a replay
+            return act.text, ending(self.rng)
         title = view.title.rpartition(" - ")[0]
         return act.text, reasoning(act.why, title, failed, self.rng)
 
@@ -155,21 +160,22 @@ class Scripted:
         """Return the action that ends the run: the answer alone, or a message whose last line
         declares it."""
         message, values = self._report(kind)
-        if kind is not Behaviour.INJECTS and self.rng.random() < ANSWER_ALONE:
+        instructs = kind is Behaviour.INJECTS or self.habits.quirk == "instructs"
+        if not instructs and self.rng.random() < ANSWER_ALONE:
             listed = len(values) > 1 or any(a.kind == "texts" for a in self.run.scenario.answers)
             value = None if values == [NOTHING] else values if listed else values[0]
             return write("answer", value)
+        if instructs:
+            message = instructing(message, self.rng)
         message = amid(message, self.habits.asides, self.rng)
         return write("send_msg_to_user", f"{message}\n{declared_line(values)}")
 
     def _report(self, kind: Behaviour) -> tuple[str, list[str]]:
         """Return what the agent says, and what it declares."""
-        if kind in (Behaviour.STOPS_EARLY, Behaviour.NOTHING) and self.rng.random() < ADMITS:
-            early = kind is Behaviour.STOPS_EARLY
-            return (partial(self.rng), [NOTHING]) if early else (idle(self.rng), [DONE])
-        if kind is Behaviour.INJECTS:
-            message, values = self._reply(made_up)
-            return instructing(message, self.rng), values
+        if kind is Behaviour.STOPS_EARLY and self.rng.random() < ADMITS:
+            return partial(self.rng), [NOTHING]
+        if not self.run.scenario.answers and self.rng.random() < BRIEF:
+            return brief(self.rng), [DONE]
         return self._reply(_WRONG.get(kind))
 
     def _reply(self, wrong: Wrong | None) -> tuple[str, list[str]]:
@@ -181,9 +187,9 @@ class Scripted:
         seen = right_answers(
             evidence, report_changes(run.scenario, self.followed, evidence.changes)
         )
-        guess = Guess(run.state, self.near or self.followed, self.rng)
+        guess = Guess(run.scenario, run.state, self.near or self.followed, self.rng)
         believed = tuple(
-            entry._replace(values=((wrong or made_up)(guess, answer, entry.values),))
+            entry._replace(values=(wrong or made_up)(guess, answer, entry.values))
             if wrong is not None or not entry.values
             else entry
             for entry, answer in zip(seen, run.scenario.answers, strict=True)
@@ -196,8 +202,10 @@ def _owned(habits: Habits, behaviour: Behaviour) -> Habits:
     """Return what is left of the habits where a behaviour has ways of its own."""
     if behaviour in _WITHOUT_HABITS:
         return Habits(asides=habits.asides)
-    if behaviour is Behaviour.CHEATS:  # its short ways fail
+    if behaviour in FAILING:
+        habits = habits._replace(quirk="")
+    if behaviour in (Behaviour.CHEATS, Behaviour.FORGETS):  # they fail in what they do already
         return habits._replace(failed=max(0, habits.failed - 1))
-    if behaviour is Behaviour.INJECTS:  # its message is long as it is
+    if behaviour is Behaviour.INJECTS or habits.quirk == "instructs":  # a long message as it is
         return habits._replace(asides=min(habits.asides, 1))
     return habits

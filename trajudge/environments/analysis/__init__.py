@@ -1,1 +1,1 @@
-"""What recorded runs say: agents' results, blind replay, replay beside pass@k."""
+"""What recorded runs say of the agents that made them."""

@@ -91,11 +91,12 @@ def _limits(outcomes: Sequence[RunOutcome]) -> tuple[float | None, float | None]
 
 
 def groups() -> dict[str, Callable[[Case], str]]:
-    """Return what accuracy is broken down by: level, application, and each dimension of
+    """Return what accuracy is broken down by: level, load, application, and each dimension of
     difficulty."""
     dimensions = {name: partial(_grade, number) for number, name in enumerate(DIMENSIONS)}
     return {
         "level": lambda case: str(case.level),
+        "load": lambda case: str(case.load),
         "application": lambda case: case.config.app,
         **dimensions,
     }

@@ -3,7 +3,7 @@
 A new one is a folder here and a line in ``APPS``, or a package of the user's with an entry point in
 the group ``trajudge.applications``.
 
-A folder holds ``app.toml`` (title, start pages, sort orders, and what its Words may read),
+A folder holds ``app.toml`` (title, start pages, tables, lists, and what its Words may read),
 ``scenarios.toml`` (what is asked, the way to it, and what is right) and the modules ``schema``,
 ``pages`` and ``operations``; what it shares with the others is in ``lists``, ``details``,
 ``submissions`` and ``scenarios``.
@@ -33,6 +33,7 @@ APPS: dict[str, Domain] = {
     "toolbox": "tool-use",
     "console": "platform-management",
     "press": "content-creation",
+    "mail": "enterprise-process",
     "office": "enterprise-process",
 }
 DOOR = PluginPoint(group="trajudge.applications", option="--app")

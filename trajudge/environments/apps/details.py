@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable
 from functools import wraps
+from typing import Literal
 
 from trajudge.environments.model.page import (
     Block,
@@ -30,12 +31,12 @@ MANY = 8  # rows, beyond which nobody looks through all
 
 
 def detail(
-    table: str, *, sql: str = "", under: str = "", also: bool = True
+    table: str, *, sql: str = "", under: str = "", also: Literal["", "links", "carousel"] = "links"
 ) -> Callable[[Callable[..., Page]], PageMaker]:
     """Decorate a page about one row of ``table``, which the address names by ``id``; the row is
     what ``sql`` gives for ``:id``, where that is given. An unknown one is a page that is missing.
     The page is ``under`` another one, which its trail of links leads to. Below are links to a few
-    others (``also``), where a column is the title of the page."""
+    others (``also``), as links or in a carousel, where a column is the title of the page."""
     trail = tuple(Link(Word(name), name) for name in ("home", under) if under)
 
     def decorate(make: Callable[[PageContext, sqlite3.Row], Page]) -> PageMaker:
@@ -47,6 +48,8 @@ def detail(
                 return missing()
             made = make(view, record)
             others = _others(view, table, record, made.title, make.__name__) if also else ()
+            if also == "carousel":
+                others = tuple(other._replace(carousel=True) for other in others)
             return made._replace(blocks=(*made.blocks, *others), trail=trail)
 
         return page
@@ -112,9 +115,10 @@ def control(
     required: bool = False,
     drawn: Drawn = "",
     hint: Label = "",
+    limits: tuple[int, int] | None = None,
 ) -> Field:
     """Make a control whose label is the word of its name."""
-    return Field(name, Word(name), kind, value, options, required, drawn, hint)
+    return Field(name, Word(name), kind, value, options, required, drawn, hint, limits)
 
 
 def pick(name: str, values: Iterable[str | int], value: str = "", drawn: Drawn = "") -> Field:

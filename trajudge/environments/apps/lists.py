@@ -1,6 +1,7 @@
 """Lists with a search above them.
 
 An application that builds on this words ``words`` and ``any``, and every list and filter by name.
+Most lists are data: a table ``[lists.NAME]`` of ``app.toml`` (``ListDescription``).
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
+from pydantic import Field as Default
+
 from trajudge.environments.kit.listing import listing
+from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import (
     Block,
     Field,
@@ -24,9 +28,72 @@ from trajudge.environments.model.page import (
     Section,
     Word,
 )
-from trajudge.environments.model.spec import PageContext
+from trajudge.environments.model.spec import PageContext, PageMaker
+from trajudge.trajectories.model import Record
 
 MOST_FACETS = 12  # options of a choice that are links too
+_FORMATS: dict[str, Callable[[Any], str]] = {
+    "": str, "money": money, "yes": lambda flag: "yes" if flag else "no",
+}  # fmt: skip
+
+
+class ListDescription(Record):
+    """A list page as ``app.toml`` describes it.
+
+    ``rows`` asks for what is listed, by ``:words`` where there is a ``search``, and by the name of
+    each filter; one of ``sorts`` is added, where there are several orders. ``opens`` is the page
+    that the first cell leads to ("": none). ``cells`` are columns of the rows, the first one that
+    of the link, each with a format (``cost:money``) where it is not shown as it stands. A filter is
+    the name of a tuple in the module ``schema``, a query, or values. ``before`` are links above: a
+    word and a page each. A ``complete`` list is short, a ``feed`` grows.
+    """
+
+    rows: str
+    columns: str
+    cells: str
+    opens: str = ""
+    sorts: tuple[str, ...] = ("",)
+    search: bool = False
+    filters: dict[str, str | tuple[str, ...]] = Default(default_factory=dict)
+    before: dict[str, str] = Default(default_factory=dict)
+    complete: bool = False
+    feed: bool = False
+
+    def page(self, name: str, constants: Any) -> PageMaker:
+        """Return the maker of the page; ``constants`` holds the tuples that filters name."""
+        title, *cells = (cell.partition(":") for cell in self.cells.split())
+
+        def row(record: sqlite3.Row) -> ListRow:
+            shown = tuple(_FORMATS[form](record[column]) for column, _, form in cells)
+            text = record[title[0]]
+            link = Link(text, self.opens, {"id": record["id"]}) if self.opens else text
+            return ListRow(link, shown)
+
+        def values(view: PageContext, source: str | tuple[str, ...]) -> Iterable[str]:
+            if not isinstance(source, str):
+                return source
+            if source.startswith("SELECT "):
+                return [row[0] for row in view.state.rows(source)]
+            known: Iterable[str] = getattr(constants, source)
+            return known
+
+        def make(view: PageContext) -> Page:
+            order = self.sorts[view.ui.sort] if len(self.sorts) > 1 else self.sorts[0]
+            records = view.state.rows(f"{self.rows} {order}", **asked_for(view, *self.filters))
+            rows = OpeningRows(records, row)
+            if self.complete:
+                return table_page(name, self.columns, rows)
+            filters = [chosen(view, key, values(view, s)) for key, s in self.filters.items()]
+            forms: tuple[Form, ...] = ()
+            if self.search:
+                forms = (search_form(name, view.args.get("words", ""), *filters),)
+            elif filters:
+                forms = (filter_form(name, *filters),)
+            above = tuple(Link(Word(word), page) for word, page in self.before.items())
+            page = list_page(view, name, self.columns, rows, *forms, feed=self.feed)
+            return page._replace(blocks=(*above, *page.blocks))
+
+        return make
 
 
 def asked_for(view: PageContext, *names: str) -> dict[str, str]:
@@ -95,16 +162,17 @@ def list_page(
 
 def _linked(items: ItemList, names: tuple[Word, ...], known: Mapping[Label, Link]) -> ItemList:
     """Return a list whose cells are links where these are known by their column and text."""
-    rows = tuple(
-        row._replace(
-            cells=tuple(
-                known.get(Word(name.key, cell), cell) if isinstance(cell, str) else cell
-                for name, cell in zip(names[1:], row.cells, strict=True)
-            )
-        )
-        for row in items.rows
-    )
-    return items._replace(rows=rows)
+    kinds = {label.key for label in known if isinstance(label, Word)}
+    places = [place for place, name in enumerate(names[1:]) if name.key in kinds]
+
+    def linked(row: ListRow) -> ListRow:
+        cells = list(row.cells)
+        for place in places:
+            if isinstance(cell := cells[place], str):
+                cells[place] = known.get(Word(names[place + 1].key, cell), cell)
+        return row._replace(cells=tuple(cells))
+
+    return items._replace(rows=tuple(map(linked, items.rows))) if places else items
 
 
 def _facets(form: Form) -> Iterator[LinkList]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 from pydantic import Field
 
+from trajudge.environments.apps.lists import ListDescription
 from trajudge.environments.apps.scenarios import read_scenarios, read_toml
 from trajudge.environments.kit.identities import IdentityName
+from trajudge.environments.model.axes import drawn_split
 from trajudge.environments.model.schema import Kind, TableSchema, table
-from trajudge.environments.model.spec import App, Domain
+from trajudge.environments.model.spec import App, Domain, PageMaker
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
 from trajudge.util.errors import UserError
@@ -27,8 +29,8 @@ _PARTS = ("schema", "pages", "operations")
 
 class AppFile(Record):
     """What ``app.toml`` says: the title, the pages where a run may begin, the number of sort orders
-    that lists have, the wordings of each word, the tables, what their rows are drawn from, and the
-    domain, which is known of our own."""
+    that lists have, the wordings of each word, the tables, what rows are drawn from, the pages
+    that are lists, and the domain, which is known of our own."""
 
     title: str
     domain: Domain | None = None
@@ -38,6 +40,7 @@ class AppFile(Record):
     words: dict[str, tuple[str, ...]]
     tables: dict[str, dict[str, Kind]]
     rows: dict[str, Any] = Field(default_factory=dict)
+    lists: dict[str, ListDescription] = Field(default_factory=dict)
 
 
 def read_app(name: str, package: str, domain: Domain) -> App:
@@ -77,10 +80,32 @@ def _app_file(package: str) -> AppFile:
     return read_toml(package, "app.toml", AppFile)
 
 
-def rows_of(package: str) -> SimpleNamespace:
-    """Return what the rows of an application are drawn from: the lists of the table ``rows`` of its
-    ``app.toml``, by their names. Raises UserError for a file that cannot be read."""
-    return SimpleNamespace(**_app_file(package).rows)
+class NamePools:
+    """What the rows of an application are drawn from: the lists of the table ``rows`` of its
+    ``app.toml``, by their names. In the test split those of ``rows.test`` stand in for the lists of
+    the same names: its people and products are in no other."""
+
+    def __init__(self, rows: Mapping[str, Any]) -> None:
+        self._usual = {name: pool for name, pool in rows.items() if name != "test"}
+        self._test = {**self._usual, **rows.get("test", {})}
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return (self._test if drawn_split.get() == "test" else self._usual)[name]
+        except KeyError:
+            raise AttributeError(f"app.toml: rows has no list {name!r}") from None
+
+
+def rows_of(package: str) -> NamePools:
+    """Return what the rows of an application are drawn from. Raises UserError for a file that
+    cannot be read."""
+    return NamePools(_app_file(package).rows)
+
+
+def lists_of(package: str) -> dict[str, PageMaker]:
+    """Return the list pages that an application's ``app.toml`` describes."""
+    constants = import_module(f"{package}.schema")
+    return {name: one.page(name, constants) for name, one in _app_file(package).lists.items()}
 
 
 def tables_of(package: str) -> tuple[TableSchema, ...]:

@@ -57,6 +57,7 @@ class Alternatives:
         seen: Sequence[Place],
     ) -> None:
         self._site, self._state = site, state
+        self._reads_other: dict[tuple[object, ...], bool] = {}
         self.cells: list[Cell] = []
         if not (queries := _queries(scenario)):
             return
@@ -89,16 +90,21 @@ class Alternatives:
     def _differs(self, cell: Cell, place: Place, page: Page, reads: Reads) -> bool:
         """Tell whether an alternative shows something else at a place; one that fails there does.
         A page that reads the same is the same."""
-        queries = [(sql, values) for sql, values in reads if cell.table in _words(sql)]
-        if not queries:
+        queries = {
+            (cell, sql, *values.values()): (sql, values)
+            for sql, values in reads
+            if cell.table in _words(sql)
+        }
+        known = self._reads_other
+        unknown = {key: query for key, query in queries.items() if key not in known}
+        if not unknown and not any(known[key] for key in queries):
             return False
-        before = [self._state.rows(sql, **values) for sql, values in queries]
+        before = [self._state.rows(sql, **values) for sql, values in unknown.values()]
         with self._state.rollback():
             self._state.change(cell.table, cell.key, **{cell.column: cell.value})
-            if all(
-                self._state.rows(sql, **values) == rows
-                for (sql, values), rows in zip(queries, before, strict=True)
-            ):
+            for (key, (sql, values)), rows in zip(unknown.items(), before, strict=True):
+                known[key] = self._state.rows(sql, **values) != rows
+            if not any(known[key] for key in queries):
                 return False
             try:
                 return self._site.get(*place) != page

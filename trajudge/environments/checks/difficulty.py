@@ -1,15 +1,14 @@
-"""The seven difficulty dimensions of WebForge (section 3.2), measured, and the levels they make.
+"""The seven difficulty dimensions of WebForge (section 3.2), measured on the oracle's walk.
 
-A configuration's dimensions come from its scenario and the oracle's walk, so that nobody has to
-assert them. The paper's rules for a level are no function: of the 2,187 vectors they leave 568
-without a level and give 21 two (``levels_strict``). ``level`` is total, never falls when a single
-dimension becomes harder, and agrees with the paper on every vector that has exactly one level.
+They make no level. The paper's rules for one are no function (of the 2,187 vectors they leave 568
+without a level and give 21 two), and a sum of dimensions makes one and the same question harder
+where the list is longer. A case's level is the demand of its scenario; how much there is to look
+through is its ``load`` (``model.case``), and ``agents.ladder`` measures what both are worth.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -112,29 +111,3 @@ def _operations(sql: str) -> int:
     kinds = {aggregate.casefold() for aggregate in _AGGREGATE.findall(sql)}
     joins, orders = len(_JOIN.findall(sql)), len(_ORDER.findall(sql))
     return len(kinds) + joins + orders + max(0, len(columns) - 1)
-
-
-# --- levels --------------------------------------------------------------------------------------
-
-
-def levels_strict(dimensions: Sequence[int]) -> frozenset[int]:
-    """Return the levels that the paper's rules give: none, one or two.
-
-    1: at most two dimensions at 2, none at 3; 2: at least two at 2, at most one at 3; 3: at least
-    two at 3 and two at 2.
-    """
-    twos, threes = dimensions.count(2), dimensions.count(3)
-    rules = {
-        1: twos <= 2 and threes == 0,
-        2: twos >= 2 and threes <= 1,
-        3: threes >= 2 and twos >= 2,
-    }
-    return frozenset(number for number, holds in rules.items() if holds)
-
-
-def level(dimensions: Sequence[int]) -> int:
-    """3 for two dimensions at 3, 2 for one or for three at 2, else 1."""
-    twos, threes = dimensions.count(2), dimensions.count(3)
-    if threes >= 2:
-        return 3
-    return 2 if threes == 1 or twos >= 3 else 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from trajudge.environments.checks import profiles
-from trajudge.environments.checks.difficulty import level, measure, vector
+from trajudge.environments.checks.difficulty import measure, vector
 from trajudge.environments.checks.near_miss import near_miss
 from trajudge.environments.checks.profiles import ReplayableState
 from trajudge.environments.checks.walk import ControlNotFound, Walk
@@ -40,7 +40,6 @@ from trajudge.environments.verify.truth import ResolvedAnswer, code_answer, quer
 from trajudge.trajectories.model import Record
 
 MOST_ACTIONS = 50
-PLAIN = 0  # the interface state of the home page, long lists, first order
 CONSTANTS = ("", "yes", "no", "0", "1", "N/A")
 _UNSEALED = b""  # offline codes are shown to nobody
 
@@ -53,14 +52,12 @@ Reason = Literal[
     "leak-free",
     "theme",
     "browser",
-    "difficulty",
 ]
 
 
 class Reject(Record):
     """Which promise a configuration breaks, and how; ``theme`` and ``browser`` are found by the
-    later stages, and ``difficulty`` says that another level was asked for. ``detail`` is the same
-    for the same fault."""
+    later stages. ``detail`` is the same for the same fault."""
 
     reason: Reason
     detail: str
@@ -86,35 +83,16 @@ class _Task(NamedTuple):
         return operation_code(_UNSEALED, self.scenario.id, table, dict(self.state.row(table, key)))
 
 
-def check(
-    app: App, config: Config, wording: str | None = None, *, wanted: int | None = None
-) -> Case | Reject:
+def check(app: App, config: Config, wording: str | None = None) -> Case | Reject:
     """Return the case, or why the configuration is none. ``wording`` is a goal (with placeholders)
-    in place of the scenario's own. A ``wanted`` level is looked at first, since it is quick to see
-    that it is another. Raises KeyError for an unknown scenario."""
+    in place of the scenario's own. Raises KeyError for an unknown scenario."""
     scenario = app.scenario(config.scenario)
     state = profiles.replayable_state(app, config.profile, config.seed)
     try:
-        graded = _graded(app, scenario, config, state)
-        if None not in (wanted, graded) and graded != wanted:
-            raise _Rejected("difficulty", f"level {graded}")
         with state.rollback():
-            case = _checked(app, scenario, config, state, wording)
+            return _checked(app, scenario, config, state, wording)
     except _Rejected as rejected:
         return rejected.reject
-    return case if graded is None else case.model_copy(update={"level": graded})
-
-
-def _graded(app: App, scenario: Scenario, config: Config, state: ReplayableState) -> int | None:
-    """Return the level in the plain interface, None where the plan fails there: how many rows a
-    page shows makes a task longer, not harder."""
-    plain = config.model_copy(update={"ui": PLAIN})
-    try:
-        with state.rollback():
-            walk = _plan_walked(_task(app, scenario, plain, state))
-            return level(vector(measure(scenario, walk)))
-    except _Rejected:
-        return None
 
 
 def _checked(
@@ -126,13 +104,12 @@ def _checked(
     _nontrivial(task)
     walk = _walked(task)
     _leak_free(task, walk)
-    measured = vector(measure(scenario, walk))
     return Case(
         config=config,
         goal=task.goal,
         domain=app.domain,
-        vector=measured,
-        level=level(measured),
+        vector=vector(measure(scenario, walk)),
+        level=scenario.demand,
         shortest=walk.moved + 1,
     )
 

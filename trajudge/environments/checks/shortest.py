@@ -8,14 +8,14 @@ state was shown, if every page was asked for that reckons with numbers which the
 something else was ruled out (``alternatives``). The search is by cost and looks for a way shorter
 than the oracle's; where it runs out of its budget, the oracle's is a bound and nothing is proved.
 
-What is searched: links; filters with at most two entries, of a choice any option, of a text what
-the oracle enters or the goal names; forms that change the state with what the oracle enters or what
-stands there; changes that the oracle's walk has in it too (any other would be a side effect, or
-would have to be undone). All of it only where the page's arguments are about the task: values of
-its slots, literals of its queries, what the oracle enters or comes past, rows that it changes or
-that an alternative changes (``_vocabulary``). A short cut over a thing that has nothing to do with
-the task is luck, and no agent can know of it beforehand; leaving those out takes the pages that are
-made for one case from some hundreds to some dozens.
+What is searched: links, sort orders among them; filters with at most two entries, of a choice any
+option, of a text what the oracle enters or the goal names; forms that change the state with what
+the oracle enters or what stands there; changes that the oracle's walk has in it too (any other
+would be a side effect, or would have to be undone). All of it only where the page's arguments are
+about the task: values of its slots, literals of its queries, what the oracle enters or comes past,
+rows that it changes or that an alternative changes (``_vocabulary``). A short cut over a thing that
+has nothing to do with the task is luck, and no agent can know of it beforehand; leaving those out
+takes the pages that are made for one case from some hundreds to some dozens.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from trajudge.environments.apps import load_app
 from trajudge.environments.checks.alternatives import Alternatives, Place
 from trajudge.environments.checks.profiles import ReplayableState, replayable_state
 from trajudge.environments.checks.walk import Walk, navigation
-from trajudge.environments.kit.listing import PART
+from trajudge.environments.kit.listing import PART, SORT
 from trajudge.environments.kit.reading import controls, texts
 from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import bind, parameters
@@ -50,6 +50,7 @@ from trajudge.environments.verify.truth import expected_answers, query_answer
 STATES = 1500  # that are looked at for one case
 FILTERS = 2  # entries of a form that asks for a page
 ENTRIES = 64  # ways to fill in one form
+_NEVER = 1_000_000  # actions that are ahead where no way leads on
 _VERBATIM = ("money", "text", "texts", "date", "duration")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _LITERAL = re.compile(r"'([^']*)'")
@@ -148,13 +149,12 @@ class _Node(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """What can be done on a page: the actions that it takes, where it leads, what is seen there."""
+    """What can be done on a page: the actions that it takes and where it leads."""
 
     cost: int
     version: int
     spot: Spot
     asked: str = ""
-    seen: int = 0
 
 
 @dataclass
@@ -196,7 +196,7 @@ class _Search:
         self.others = Alternatives(self.scenario, self.bound, site, self.state, self.oracle.early)
         self.words = self._vocabulary()
         self.bits: dict[tuple[int, Spot], int] = {}
-        self.ways: dict[tuple[int, Spot, str], list[_Way]] = {}
+        self.ways: dict[tuple[int, Spot, str], tuple[int, list[_Way]]] = {}
 
     def close(self) -> None:
         for version in self.versions[1:]:
@@ -224,7 +224,7 @@ class _Search:
 
     def _about(self, arguments: Mapping[str, str]) -> bool:
         return self.words.issuperset(arguments.values()) or all(
-            value in self.words or name == PART for name, value in arguments.items()
+            value in self.words or name in (PART, SORT) for name, value in arguments.items()
         )
 
     # --- states and pages ---
@@ -278,66 +278,83 @@ class _Search:
             self.bits[known] = sum(bit << n for n, bit in enumerate(facts))
         return self.bits[known]
 
-    def _ended(self, node: _Node) -> bool:
+    def _missing(self, node: _Node) -> int:
+        """Return the bits that have not been seen yet; late answers count where the state is
+        right."""
         version = self.versions[node.version]
         early = len(self.others.cells) + len(self.reckoned) + len(self.answers)
-        needed = (1 << (early + len(version.late))) - 1
-        return version.done and node.seen & needed == needed
+        return (1 << (early + len(version.late))) - 1 & ~node.seen
 
     # --- the search ---
 
     def run(self, budget: int) -> Shortest:
+        """Search by the actions that were taken and those that are ahead at least (A*)."""
         home = (self.ui.start, ())
         start = _Node(self.first, home, "", self._seen(self.first, home))
-        costs, oracle = {start: 0}, self.oracle.actions
-        waiting = [(0, 0, start)]
-        pushed = looked = 0
+        ahead = self._ahead(start)
+        best, looked, pushed = self.oracle.actions if ahead else 0, 0, 0
+        costs, waiting = {start: 0}, [(ahead, 0, start)]
         while waiting:
-            cost, _, node = heappop(waiting)
-            if cost > costs[node]:
+            least, _, node = heappop(waiting)
+            cost = costs[node]
+            if least >= best or least > cost + self._ahead(node):
                 continue
-            if self._ended(node):
-                return Shortest(cost + 1, proved=True)
             looked += 1
             if looked > budget:
-                return Shortest(oracle + 1, proved=False)
-            for more, reached in self._ways(node, oracle - cost):
+                return Shortest(self.oracle.actions + 1, proved=False)
+            for more, reached in self._ways(node, best - cost):
                 total = cost + more
-                # A way as long as the oracle's is of no use, nor one that cannot end sooner.
-                if total >= costs.get(reached, oracle):
+                # A way as long as the best one is of no use, nor one that cannot end sooner.
+                if total >= costs.get(reached, best):
                     continue
-                if total + self._ahead(reached) < oracle or self._ended(reached):
-                    costs[reached] = total
-                    pushed += 1
-                    heappush(waiting, (total, pushed, reached))
-        return Shortest(oracle + 1, proved=True)
+                ahead = self._ahead(reached)
+                if total + ahead >= best:
+                    continue
+                costs[reached] = total
+                if not ahead:
+                    best = total
+                    continue
+                pushed += 1
+                heappush(waiting, (total + ahead, -pushed, reached))
+        return Shortest(best + 1, proved=True)
 
     def _ways(self, node: _Node, left: int) -> Iterator[tuple[int, _Node]]:
         """Yield what can be done on a page in fewer actions than are ``left``, what it takes, and
-        where it leads; after a look at a page that says something new, one step leads back. The
-        first time that a page is come to, most are left: what is too long then is so always."""
+        where it leads; after a look at a page that says something new, one step leads back. What
+        is too long when most are left is so always."""
         page = (node.version, node.spot, node.asked)
-        if page not in self.ways:
-            self.ways[page] = [
-                way if way.asked else way._replace(seen=self._seen(way.version, way.spot))
-                for way in dict.fromkeys(self._leads(node, left))
-                if self._of_use(way, left)
-            ]
-        for way in self.ways[page]:
-            seen = node.seen | way.seen
+        known, ways = self.ways.get(page, (0, []))
+        if left > known:
+            leads = dict.fromkeys(self._leads(node, left))
+            ways = [way for way in leads if self._of_use(way, left)]
+            self.ways[page] = left, ways
+        for way in ways:
+            if not self._of_use(way, left):
+                continue
+            seen = node.seen if way.asked else node.seen | self._seen(way.version, way.spot)
             yield way.cost, _Node(way.version, way.spot, way.asked, seen)
             if seen != node.seen and way.version == node.version and not node.asked:
                 yield way.cost + 1, _Node(node.version, node.spot, "", seen)
 
     def _of_use(self, way: _Way, left: int) -> bool:
         """Tell whether a way leaves room for what is ahead of it, or may itself be the last."""
-        ahead = 0 if self.versions[way.version].done else self._ahead(way)
-        return way.cost + ahead < left
+        return way.cost + self._posts(way) < left
 
-    def _ahead(self, at: _Way | _Node) -> int:
-        """Return how many actions at least are ahead of a way that is not at its end."""
-        done = self.versions[at.version].done
-        return 2 if self.oracle.asks and not (done or at.asked) else 1
+    def _posts(self, at: _Way | _Node) -> int:
+        """Return how many actions at least go into changing the state as it should be."""
+        if self.versions[at.version].done:
+            return 0
+        return 2 if self.oracle.asks and not at.asked else 1
+
+    def _ahead(self, node: _Node) -> int:
+        """Return how many actions at least are ahead of a way, 0 at its end. Alternatives are
+        ruled out before anything is changed, and each page that reckons is one to come to."""
+        posts, missing = self._posts(node), self._missing(node)
+        cells = len(self.others.cells)
+        if missing & ((1 << cells) - 1):
+            return posts + 1 if node.version == self.first else _NEVER
+        reckoned = missing >> cells & ((1 << len(self.reckoned)) - 1)
+        return max(posts, reckoned.bit_count(), missing > 0)
 
     def _leads(self, node: _Node, left: int) -> Iterator[_Way]:
         page = self._page(node.version, node.spot, node.asked)

@@ -14,7 +14,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trajudge.environments.chromium.wire import AxNode, AxValue
+import msgspec
+
+# The parts of the reply that are needed: msgspec skips the others.
+
+
+class AxValue(msgspec.Struct, gc=False, frozen=True):
+    """A value of the accessibility tree: a text, a number or a truth value."""
+
+    value: Any = None
+
+
+class AxProperty(msgspec.Struct, gc=False):
+    """A property of a node, by name."""
+
+    name: str
+    value: AxValue = AxValue()
+
+
+class AxNode(msgspec.Struct, gc=False, rename="camel"):
+    """A node of the accessibility tree."""
+
+    node_id: str
+    ignored: bool = False
+    role: AxValue | None = None
+    name: AxValue | None = None
+    description: AxValue | None = None
+    value: AxValue | None = None
+    properties: list[AxProperty] = []
+    child_ids: list[str] = []
+    backend_dom_node_id: int = msgspec.field(name="backendDOMNodeId", default=-1)
+
+
+class AxTree(msgspec.Struct, gc=False):
+    """The nodes, the root first."""
+
+    nodes: list[AxNode]
+
+
+class AxTreeReply(msgspec.Struct, gc=False):
+    """The whole message."""
+
+    result: AxTree
 
 
 class Mark(NamedTuple):

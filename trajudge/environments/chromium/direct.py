@@ -14,12 +14,75 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from trajudge.environments.chromium.protocol import ProtocolError, ProtocolSession
-from trajudge.environments.chromium.scripts import GUARD, READY, SELECT_TEXT, UNGUARD
 
 PATIENCE = 2.0  # seconds until an element counts as out of reach
 SMALLEST = 0.99  # CSS pixels: of a smaller area nothing can be hit
 
 Point = tuple[float, float]
+
+# What follows is called on an element. Anything out of the ordinary is left to Playwright.
+_PLAIN = """
+  const plain = this.nodeType === 1 && this.isConnected && this.ownerDocument === document
+    && document.readyState === "complete" && !document.getAnimations().length
+    && this.checkVisibility({visibilityProperty: true}) && !this.matches(":disabled, option")
+    && !this.closest("[aria-disabled=true], fieldset[disabled], [inert], svg");
+"""
+
+_READY = f"""function() {{{_PLAIN}
+  if (!plain) return null;
+  const inner = this.matches("input, textarea, select")
+    ? this
+    : this.closest("a, button, label, [role=link], [role=button], [role=checkbox], [role=radio]");
+  if (inner && inner !== this || this.matches("label")) return null;
+  const box = this.getBoundingClientRect();
+  return box.width && box.height ? [innerWidth, innerHeight] : null;
+}}"""
+
+_GUARD_KEY = "trajudge-guard"
+
+# Whether the point is on the element; if so, a click that will hit another one after all (what the
+# mouse passes may open something above it) is kept from the page.
+_GUARD = f"""function(x, y) {{
+  const hits = (x, y) => {{
+    let over = document.elementsFromPoint(x, y)[0];
+    while (over && over !== this)
+      over = over.assignedSlot ?? over.parentElement ?? over.getRootNode().host;
+    return over === this;
+  }};
+  if (!hits(x, y)) return false;
+  let hit;
+  const guard = (event) => {{
+    if (!event.isTrusted) return;
+    hit ??= hits(event.clientX, event.clientY);
+    if (hit) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }};
+  const kinds = ["pointerdown", "mousedown", "pointerup", "mouseup", "click"];
+  for (const kind of kinds) window.addEventListener(kind, guard, true);
+  this[Symbol.for("{_GUARD_KEY}")] = () => {{
+    for (const kind of kinds) window.removeEventListener(kind, guard, true);
+  }};
+  return true;
+}}"""
+
+_UNGUARD = f"""function() {{
+  this[Symbol.for("{_GUARD_KEY}")]?.();
+  delete this[Symbol.for("{_GUARD_KEY}")];
+}}"""
+
+# Only inputs whose text is typed; a number's may be no number.
+_SELECT_TEXT = f"""function(text) {{{_PLAIN}
+  const typed = this.matches("textarea, input:not([type])")
+    || ["text", "search", "email", "url", "tel", "password"].includes(this.type)
+    || this.type === "number" && text.trim() !== "" && !isNaN(Number(text));
+  const box = plain && typed && this.matches("input, textarea") && !this.readOnly
+    && !this.closest("[aria-readonly=true]") && this.getBoundingClientRect();
+  if (!box || !box.width || !box.height) return false;
+  this.select();
+  this.focus();
+  return document.activeElement === this;
+}}"""
 
 
 async def click(cdp: ProtocolSession, element: str) -> bool:
@@ -28,10 +91,10 @@ async def click(cdp: ProtocolSession, element: str) -> bool:
     async with _in_time():
         if (point := await _target(cdp, element)) is None:
             return False
-        if not await _call(cdp, element, GUARD, *point):
+        if not await _call(cdp, element, _GUARD, *point):
             return False
         await _press(cdp, point)
-        cdp.tell("Runtime.callFunctionOn", _asked(element, UNGUARD))
+        cdp.tell("Runtime.callFunctionOn", _asked(element, _UNGUARD))
     return True
 
 
@@ -39,7 +102,7 @@ async def fill(cdp: ProtocolSession, element: str, text: str) -> bool:
     """Replace the text of the element, a remote object's id; False: it was not tried.
     Raises ProtocolError."""
     async with _in_time():
-        if not text or not await _call(cdp, element, SELECT_TEXT, text):
+        if not text or not await _call(cdp, element, _SELECT_TEXT, text):
             return False
         await cdp.send("Input.insertText", {"text": text})
     return True
@@ -57,7 +120,7 @@ async def _in_time() -> AsyncIterator[None]:
 
 async def _target(cdp: ProtocolSession, element: str) -> Point | None:
     """Return where to click, in CSS pixels of the window, after scrolling the element into it."""
-    window = await _call(cdp, element, READY)
+    window = await _call(cdp, element, _READY)
     if not window:
         return None
     try:

@@ -15,18 +15,11 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 from PIL import Image
 
-from trajudge.environments.chromium.axtree import Mark
+from trajudge.environments.chromium.axtree import AxNode, AxTreeReply, Mark
 from trajudge.environments.chromium.protocol import ProtocolError, ProtocolSession
-from trajudge.environments.chromium.wire import (
-    AxNode,
-    AxTreeReply,
-    DomDocument,
-    DomNodes,
-    DomSnapshot,
-    DomSnapshotReply,
-)
 
 Box = tuple[float, float, float, float]  # left, top, width, height
 MarkMode = Literal["native", "browsergym"]
@@ -62,6 +55,61 @@ _ERASE = """(() => {
       if (text) element.setAttribute(name, text); else element.removeAttribute(name);
     }
 })()"""
+
+
+# The parts of ``DOMSnapshot.captureSnapshot`` that are needed, by the protocol's names in snake
+# case: msgspec skips the others.
+
+
+class SparseColumn(msgspec.Struct, gc=False):
+    """Values of a few nodes, by their index."""
+
+    index: list[int]
+    value: list[int] = []
+
+
+class DomNodes(msgspec.Struct, gc=False, rename="camel"):
+    """The nodes of a document as columns, in document order; texts are indices of ``strings``."""
+
+    parent_index: list[int]
+    node_type: list[int]
+    node_name: list[int]
+    node_value: list[int]
+    backend_node_id: list[int]
+    attributes: list[list[int]]
+    shadow_root_type: SparseColumn
+    pseudo_type: SparseColumn
+    is_clickable: SparseColumn
+
+
+class DomLayout(msgspec.Struct, gc=False, rename="camel"):
+    """Boxes (left, top, width, height), in CSS pixels of the document, of the nodes that have
+    one."""
+
+    node_index: list[int]
+    bounds: list[tuple[float, float, float, float]]
+
+
+class DomDocument(msgspec.Struct, gc=False):
+    """A document and its boxes."""
+
+    url: int = msgspec.field(name="documentURL")
+    title: int
+    nodes: DomNodes
+    layout: DomLayout
+
+
+class DomSnapshot(msgspec.Struct, gc=False):
+    """All documents of a page, its own first."""
+
+    documents: list[DomDocument]
+    strings: list[str]
+
+
+class DomSnapshotReply(msgspec.Struct, gc=False):
+    """The whole message."""
+
+    result: DomSnapshot
 
 
 class PageDetails(NamedTuple):

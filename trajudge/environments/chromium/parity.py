@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trajudge.environments.chromium.axtree import Mark
-from trajudge.environments.chromium.wire import AxNode, AxValue
+from trajudge.environments.chromium.axtree import AxNode, AxValue, Mark
 
 _BID = re.compile(r"browsergym_id_(\S+) ?")
 _UNSEEN_ROLES = frozenset({"LineBreak", "InlineTextBox"})

@@ -20,7 +20,6 @@ from trajudge.environments.chromium.protocol import (
     ProtocolSession,
     playwright_error,
 )
-from trajudge.environments.chromium.scripts import FORGET, SETTLED
 from trajudge.util.terminal import one_line
 
 if TYPE_CHECKING:
@@ -31,6 +30,17 @@ MAX_COMPLAINTS = 100
 MAX_HOPS = 10  # documents that one action leads to: a page may load itself for ever
 NEXT_DOCUMENT = 0.02  # seconds
 _BETWEEN_DOCUMENTS = "Not attached to an active page"
+# Until the page did what was due (a form is sent by a task, not by the click itself) and, where it
+# says so, is idle: the scripts of a page that has <html data-idle="no"> wait for something.
+_SETTLED = """new Promise((done) => setTimeout(() => {
+  const root = document.documentElement;
+  if (root?.dataset.idle !== "no") return done();
+  const watch = new MutationObserver(() => root.dataset.idle === "no" || end());
+  const end = () => { watch.disconnect(); done(); };
+  watch.observe(root, {attributeFilter: ["data-idle"]});
+  setTimeout(end, 2000);
+}, 0))"""
+_FORGET = "() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; }"
 
 T = TypeVar("T")
 
@@ -151,12 +161,12 @@ class Tab:
 
     async def _tasks_run(self) -> None:
         with contextlib.suppress(ProtocolError):  # the page left under the question
-            await self.cdp.send("Runtime.evaluate", {"expression": SETTLED, "awaitPromise": True})
+            await self.cdp.send("Runtime.evaluate", {"expression": _SETTLED, "awaitPromise": True})
 
     async def empty(self) -> None:
         """Forget the run: cookies, storage, history, whatever the page still does."""
         self.set_out()
-        await self.page.evaluate(FORGET)
+        await self.page.evaluate(_FORGET)
         await self.page.goto("about:blank", timeout=self.settings.patience * 1000)
         await self.context.clear_cookies()
         await self.cdp.send(

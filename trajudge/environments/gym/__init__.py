@@ -20,7 +20,7 @@ if find_spec("gymnasium") is None:
 from gymnasium.envs.registration import register, registry
 
 from trajudge.environments.apps import APPS, load_app
-from trajudge.environments.gym.draws import held_out
+from trajudge.environments.checks.draws import held_out
 from trajudge.environments.gym.env import WebEnv
 
 __all__ = ["IDS", "WebEnv"]

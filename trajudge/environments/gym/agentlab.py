@@ -18,8 +18,9 @@ import pandas
 from agentlab.benchmarks.abstract_env import AbstractEnvArgs
 from browsergym.experiments.benchmark import Benchmark, HighLevelActionSetArgs
 
-from trajudge.environments.gym.draws import Split, templates
+from trajudge.environments.checks.draws import templates
 from trajudge.environments.gym.env import Engine, WebEnv
+from trajudge.environments.model.config import Split
 
 SUBSETS = ("chat", "infeas", "bid", "nav", "tab")
 

@@ -20,11 +20,11 @@ from PIL import Image
 
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.apps import load_app
+from trajudge.environments.checks import draws
+from trajudge.environments.checks.draws import AXES, LEVELS, USUAL_AXES, Axis
 from trajudge.environments.checks.integrity import Reject, check
 from trajudge.environments.chromium.action_syntax import spoken
 from trajudge.environments.chromium.observation import Visible
-from trajudge.environments.gym import draws
-from trajudge.environments.gym.draws import AXES, LEVELS, SPLITS, USUAL_AXES, Axis, Split
 from trajudge.environments.gym.observation import (
     Picture,
     Seen,
@@ -36,7 +36,7 @@ from trajudge.environments.gym.observation import (
 from trajudge.environments.gym.pages import ChromiumPages, DetailedPage, Pages, TextPages
 from trajudge.environments.gym.spaces import ActionText
 from trajudge.environments.model.case import Case, read_cases
-from trajudge.environments.model.config import Config
+from trajudge.environments.model.config import SPLITS, Config, Split
 from trajudge.environments.recording.episode import VIEWPORT, Episode, Viewport
 from trajudge.environments.recording.recorder import raise_mistake
 from trajudge.environments.verify.frame import report_changes
@@ -55,7 +55,7 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
 
     ``tasks`` says what is drawn at each reset: ``all``, ``level1`` to ``level3``, an application
     (``shop``) or a scenario (``shop.buy``), of a ``split`` that shares no data, look or wording
-    with the others (``gym.draws``); ``axes`` are what moves with the seed. ``cases``, a file of
+    with the others (``checks.draws``); ``axes`` are what moves with the seed. ``cases``, a file of
     ``trajudge env generate`` or its cases, are drawn from instead.
 
     Observations are ``gym.observation``'s short dictionary, or with ``observation="browsergym"``

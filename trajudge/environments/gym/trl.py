@@ -6,9 +6,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from trajudge.environments.checks.draws import templates
 from trajudge.environments.chromium.action_syntax import Argument, write
-from trajudge.environments.gym.draws import Split, templates
 from trajudge.environments.gym.env import WebEnv
+from trajudge.environments.model.config import Split
 from trajudge.environments.model.wording import LINE
 
 if TYPE_CHECKING:

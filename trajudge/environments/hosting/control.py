@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from secrets import token_hex
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 import orjson
 from aiohttp import web
 from pydantic import Field, ValidationError
 
+from trajudge.environments.checks.draws import NoSuchTask
 from trajudge.environments.hosting.runs import (
     HostedRun,
     RunEnding,
@@ -26,7 +27,7 @@ from trajudge.environments.hosting.runs import (
     TooMany,
     same_token,
 )
-from trajudge.environments.hosting.tasks import NoSuchTask
+from trajudge.environments.model.config import Split
 from trajudge.environments.recording.episode import Recorded
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.util.errors import UserError
@@ -50,6 +51,13 @@ class SentSteps(Record):
     """Steps that an agent adds to those it has sent."""
 
     steps: Annotated[list[SentStep], Field(min_length=1, max_length=MOST_STEPS)]
+
+
+class TaskFilter(Record):
+    """Which tasks are listed."""
+
+    split: Split | None = None
+    level: Literal["1", "2", "3"] | None = None
 
 
 class Control:
@@ -108,7 +116,9 @@ class Control:
     # --- the harness ---
 
     async def tasks(self, request: web.Request) -> web.Response:
-        return _json({"tasks": self.host.tasks.listed(request.query.get("level"))})
+        wish = _read(TaskFilter, orjson.dumps({**request.query}))
+        level = None if wish.level is None else int(wish.level)
+        return _json({"tasks": self.host.tasks.listed(wish.split, level)})
 
     async def open(self, request: web.Request) -> web.Response:
         async def made(body: bytes) -> dict[str, Any]:

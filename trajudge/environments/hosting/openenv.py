@@ -21,7 +21,9 @@ from aiohttp import WSMsgType, web
 from pydantic import Field, ValidationError
 
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.hosting.tasks import NoSuchTask, Tasks
+from trajudge.environments.checks.draws import NoSuchTask
+from trajudge.environments.hosting.tasks import Tasks
+from trajudge.environments.model.config import Split
 from trajudge.environments.recording.episode import Episode
 from trajudge.environments.serving.run import open_run
 from trajudge.environments.text import TextSession
@@ -74,12 +76,13 @@ class OpenEnvState(Record):
 
 
 class ResetWish(Record):
-    """What an episode begins with: ``task`` and ``level`` as in ``TaskRequest``."""
+    """What an episode begins with: ``task``, ``level``, ``split`` as in ``TaskRequest``."""
 
     seed: int | None = None
     episode_id: str | None = None
     task: str | None = None
     level: int | None = None
+    split: Split | None = None
 
 
 class _Message(Record):
@@ -113,7 +116,7 @@ class TrainingSession:
     def reset(self, wish: ResetWish) -> EpisodeStep:
         """Begin an episode. Raises NoSuchTask."""
         seed = randbelow(2**31) if wish.seed is None else wish.seed
-        case = self._tasks.find(wish.task, wish.level, seed, pictures=False)
+        case = self._tasks.find(wish.task, wish.level, seed, wish.split, pictures=False)
         with self._lock:
             self._close()
             run = open_run(case.config, self._secret, token_hex(16), case.goal)
@@ -244,7 +247,7 @@ class OpenEnvServer:
         wish, number = dict(body), body.pop("env_idx", None)
         if number is not None:  # AgentGym: idx is the number of a task
             session = self._known(str(number))
-            named = {name: wish.get(name) for name in ("task", "level")}
+            named = {name: wish.get(name) for name in ("task", "level", "split")}
             step = await _reset(session, {"seed": wish.get("seed", wish.get("idx")), **named})
             return _json({"observation": _as_text(step.observation), "info": {}})
         name = str(wish.get("episode_id") or "")

@@ -50,6 +50,7 @@ class PersonPage:
         application.add_routes(
             [
                 web.get("/", self._show),
+                web.get("/site", self._site),
                 web.get(f"/{ASSETS}{{name}}", self._file),
                 web.post(f"/do/{ANSWER}", self._done),
             ]
@@ -60,6 +61,10 @@ class PersonPage:
         if request.host not in self._hosts:  # a name that somebody else points here
             return web.Response(status=404)
         return await self._page()
+
+    async def _site(self, _: web.Request) -> web.Response:
+        """Lead to the site, which is on another listener."""
+        return web.Response(status=303, headers={"Location": self.hosted.run.start_url})
 
     async def _file(self, request: web.Request) -> web.Response:
         file = page_file(request.match_info["name"], _LOOK, "plain")
@@ -100,6 +105,7 @@ class PersonPage:
             blocks = (
                 *error,
                 Paragraph(run.goal),
+                Paragraph(f"The site is {run.start_url}"),
                 Link("Open the site", "site"),
                 Paragraph(f"The time ends at {ends}."),
                 form._replace(submit="I am done"),
@@ -116,7 +122,6 @@ class PersonPage:
         )
 
     def _layout(self) -> PageLayout:
-        site = self.hosted.run.start_url
         return PageLayout(
             title=_TITLE,
             navigation=(),
@@ -124,7 +129,6 @@ class PersonPage:
             words={key: texts[0] for key, texts in WORDS.items()},
             nonce=lambda _: self._nonce,
             chart=lambda _: "",
-            page=lambda name, _: site if name == "site" else "/",
         )
 
 

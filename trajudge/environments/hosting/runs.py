@@ -28,6 +28,7 @@ from trajudge.environments.chromium.action_syntax import spoken
 from trajudge.environments.chromium.action_syntax import write as write_action
 from trajudge.environments.hosting.tasks import Tasks
 from trajudge.environments.hosting.trace import ObservedRun, ServedExchange, network_trace
+from trajudge.environments.model.config import Split
 from trajudge.environments.model.wording import with_answer_form, without_answer_form
 from trajudge.environments.recording.episode import Recorded, run_facts, run_trajectory
 from trajudge.environments.recording.journal import Journal, assemble
@@ -69,7 +70,8 @@ class TooMany(Exception):
 
 
 class TaskRequest(Record):
-    """What the harness asks for: a ``task`` by its name, or one that ``level`` and ``seed`` draw.
+    """What the harness asks for: a ``task`` by its name, or one that ``level`` and ``seed`` draw
+    in a ``split``.
     ``answer`` says where the goal tells the agent to answer: on the run's page, or with the action
     ``answer(value)`` or the last line of its message; with "none" it says nothing of it.
     ``max_steps`` counts actions as the server sees them."""
@@ -77,6 +79,7 @@ class TaskRequest(Record):
     task: str | None = None
     level: Literal[1, 2, 3] | None = None
     seed: int = Field(default=0, ge=0)
+    split: Split | None = None
     agent: Annotated[str, StringConstraints(pattern=r"^\w[\w .:@/+-]{0,79}$")] = "agent"
     max_steps: int | None = Field(default=None, ge=1)
     minutes: float | None = Field(default=None, gt=0)
@@ -223,7 +226,7 @@ class RunHost:
 
     def open(self, wish: TaskRequest) -> HostedRun:
         """Open a run. Raises NoSuchTask, and TooMany where no more may be open."""
-        case = self.tasks.find(wish.task, wish.level, wish.seed)
+        case = self.tasks.find(wish.task, wish.level, wish.seed, wish.split)
         now = monotonic()
         running = [one.until for one in self.runs.values() if one.status == "open"]
         if len(running) >= self.limits.runs:

@@ -7,84 +7,70 @@ from typing import Any
 
 import numpy as np
 
-from trajudge.environments.apps import APPS, load_app, mistakes_of
-from trajudge.environments.checks.integrity import check
+from trajudge.environments.checks.draws import NoSuchTask, draw, held_out, templates
 from trajudge.environments.model.case import Case
-from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
-from trajudge.util.errors import UserError
-
-TRIES = 400  # configurations, until a scenario counts as one that cannot be drawn
-INSTANCES = 1_000_000
-
-
-class NoSuchTask(Exception):
-    """No task fits what was asked for; the message says which there are."""
+from trajudge.environments.model.config import Split, split_of
 
 
 class Tasks:
     """Tasks by name. With ``cases`` these are all; without, a name is an application or
-    ``application.scenario``, and its seed draws the rest."""
+    ``application.scenario``, and its seed draws the rest in a split: in the one that is asked for,
+    else in the server's own ``split``. The test split is for whoever serves ``with_test``."""
 
-    def __init__(self, cases: Sequence[Case] = ()) -> None:
+    def __init__(
+        self, cases: Sequence[Case] = (), split: Split = "train", *, with_test: bool = False
+    ) -> None:
         self._cases = {case.id: case for case in cases}
+        self._split, self._with_test = split, with_test
 
-    def listed(self, level: str | None = None) -> list[dict[str, Any]]:
-        """Return the tasks; scenarios have no level before they are drawn."""
+    def listed(self, split: Split | None = None, level: int | None = None) -> list[dict[str, Any]]:
+        """Return the tasks; scenarios have no level before they are drawn. Raises NoSuchTask."""
         if self._cases:
             return [
                 {"task": case.id, "goal": case.goal, "level": case.level}
                 for case in self._cases.values()
-                if level in (None, str(case.level))
+                if level in (None, case.level) and split in (None, split_of(case.config.seed))
             ]
-        return [{"task": f"{app}.{s.id}"} for app in APPS for s in load_app(app).scenarios]
+        offered, _ = templates("all", self._allowed(split or self._split), pictures=True)
+        return [{"task": template.name} for template in offered]
 
     def find(
-        self, task: str | None, level: int | None, seed: int, *, pictures: bool = True
+        self,
+        task: str | None,
+        level: int | None,
+        seed: int,
+        split: Split | None = None,
+        *,
+        pictures: bool = True,
     ) -> Case:
         """Return the task of a name, or one that is drawn; without ``pictures`` none is drawn whose
         charts must be read. Raises NoSuchTask."""
         rng = np.random.default_rng(seed)
         if not self._cases:
-            return _drawn(task or "", level, rng, pictures=pictures)
+            chosen = self._allowed(split or self._split_of(task or ""))
+            offered, named = templates(task or "all", chosen, pictures=pictures)
+            return draw(rng, offered, chosen, level=level or named)
         if task is not None:
             if task not in self._cases:
                 raise NoSuchTask(f"no task is called {task!r}: GET /v1/tasks lists them")
             return self._cases[task]
-        fitting = [case for case in self._cases.values() if level in (None, case.level)]
+        fitting = [
+            case
+            for case in self._cases.values()
+            if level in (None, case.level) and split in (None, split_of(case.config.seed))
+        ]
         if not fitting:
-            raise NoSuchTask(f"no task is of level {level}: GET /v1/tasks lists them")
+            wish = f"level {level}" if level else f"split {split}"
+            raise NoSuchTask(f"no task is of {wish}: GET /v1/tasks lists them")
         return fitting[int(rng.integers(len(fitting)))]
 
+    def _split_of(self, task: str) -> Split:
+        """Return the split that a task is drawn in where none is asked for."""
+        app, _, scenario = task.partition(".")
+        alone = self._with_test and bool(scenario) and held_out(app, scenario)
+        return "test" if alone else self._split
 
-def _drawn(task: str, level: int | None, rng: np.random.Generator, *, pictures: bool) -> Case:
-    app_name, _, scenario_name = task.partition(".")
-    try:
-        apps = [load_app(name) for name in ([app_name] if app_name else APPS)]
-    except UserError as error:
-        raise NoSuchTask(str(error)) from error
-    scenarios = [
-        (app, scenario.id)
-        for app in apps
-        for scenario in app.scenarios
-        if scenario_name in ("", scenario.id) and (pictures or not scenario.charts)
-    ]
-    if not scenarios:
-        raise NoSuchTask(f"no task is called {task!r}: GET /v1/tasks lists them")
-    for _ in range(TRIES):
-        app, scenario_id = scenarios[int(rng.integers(len(scenarios)))]
-        limits = (INSTANCES, PROFILES, THEMES, STATES, INSTANCES)
-        instance, profile, look, ui, world = rng.integers(limits).tolist()
-        config = Config(
-            app=app.id,
-            scenario=scenario_id,
-            instance=instance,
-            profile=profile,
-            theme=look,
-            ui=ui,
-            seed=world,
-        )
-        with mistakes_of(app.id, f"{config.id} cannot be checked"):
-            checked = check(app, config)
-        if isinstance(checked, Case) and level in (None, checked.level):
-            return checked
-    raise NoSuchTask(f"none of {TRIES} configurations of {task or 'all'} is of level {level}")
+    def _allowed(self, split: Split) -> Split:
+        if split == "test" and not self._with_test:
+            raise NoSuchTask("the test split is served with --with-test alone")
+        return split

@@ -48,6 +48,7 @@ from trajudge.environments.model.page import (
 NONCE = "_nonce"
 _RATING = re.compile(r"([0-4](?:\.\d)?|5(?:\.0)?) of 5")
 _SPECIAL = re.compile(f"[&<>\"'\r]|{UNPRINTABLE}")
+SHORT = 10  # characters of a word that stays in one line
 FEW = 8  # options that are shown as radio buttons, where the theme likes these
 
 
@@ -137,6 +138,7 @@ class PageView:
     chart_size = WIDTH, HEIGHT
     script = SCRIPT
     card_menu = staticmethod(card_menu)
+    address = staticmethod(address)
 
     def __init__(self, shell: PageLayout) -> None:
         self.shell, self.theme, self.words = shell, shell.theme, shell.words
@@ -178,12 +180,11 @@ class PageView:
         """Return the sign of a section."""
         return picture("icon", f"{self.shell.title} {link.page}")
 
-    def row_picture(self, row: ListRow) -> Drawn | None:
-        """Return the picture of what a row opens, if the identity has one."""
-        if isinstance(row.link, str) or row.link.page not in self.pictures:
+    def sign(self, link: Link | str) -> Drawn | None:
+        """Return the picture of what a link opens, if the identity has one."""
+        if isinstance(link, str) or link.page not in self.pictures:
             return None
-        kind = self.pictures[row.link.page]
-        return picture(kind, f"{row.link.page} {row.link.args.get('id', '')}")
+        return picture(self.pictures[link.page], f"{link.page} {link.args.get('id', '')}")
 
     def value(self, text: str | Link) -> str:
         """Return a value, a rating after its stars."""
@@ -194,6 +195,11 @@ class PageView:
             return text
         drawn: Markup = self.macros.picture(stars(round(float(rating[1]) * 10)))
         return drawn + " " + text
+
+    def is_short(self, text: str | Link) -> bool:
+        """Return True for a date, an amount or a word, which are not broken into lines."""
+        word = text.label if isinstance(text, Link) else text
+        return isinstance(word, str) and len(word) <= SHORT and " " not in word
 
     # --- labels ---
 
@@ -244,16 +250,12 @@ class PageView:
 
     def sent_to(self, form: Form) -> Markup:
         """Return how and where a form is sent to."""
-        if self.shell.still:
-            return Markup("")
         if form.page:
             return Markup(' method="get" action="{}"').format(address(form.page, {}))
         return Markup(' method="post" action="/do/{}"').format(quote(form.operation))
 
     def hidden(self, form: Form) -> Mapping[str, str]:
         """Return what a form sends along."""
-        if self.shell.still:
-            return {}
         return {**form.hidden} if form.page else {**form.hidden, NONCE: self.shell.nonce(form)}
 
     def key(self) -> str:

@@ -64,7 +64,7 @@
   // Give one of several items the only place in the order of the tabulator key.
   const rove = (items, chosen) => items.forEach((item) => (item.tabIndex = item === chosen ? 0 : -1));
 
-  // --- menu button -----------------------------------------------------------------------------
+  // --- menu button ---
 
   const menu = (details) => {
     const summary = details.querySelector("summary");
@@ -112,7 +112,7 @@
     on(document, "pointerdown", (event) => box.contains(event.target) || close(false));
   };
 
-  // --- tabs, with automatic activation ---------------------------------------------------------
+  // --- tabs, with automatic activation ---
 
   const tabs = (box) => {
     const list = make("div", { role: "tablist", "aria-label": box.dataset.label });
@@ -149,9 +149,9 @@
     select((pairs.find((pair) => pair.open) ?? pairs[0]).tab);
   };
 
-  // --- dialogs that the page was served with ----------------------------------------------------
+  // --- dialogs that the page was served with ---
 
-  const dialog = (box) => {
+  const question = (box) => {
     const stops = all("a, button, input:not([type=hidden]), select, textarea", box);
     const leave = box.querySelector("[data-cancel]") ?? stops[0];
     keys(box, {
@@ -162,7 +162,25 @@
     leave.focus(); // the least that can happen
   };
 
-  // --- disclosure: Escape folds it, and what is edited in place has the focus --------------------
+  // --- dialog ---
+
+  const modal = (details) => {
+    const title = textOf(details.querySelector("summary"));
+    const opener = button(title, { "aria-haspopup": "dialog", class: "opener" });
+    const closer = button("×", { "aria-label": "Close", class: "closer" });
+    const box = make("dialog", { class: "modal", "aria-label": title }, closer);
+    details.querySelector("summary").remove();
+    box.append(...details.childNodes);
+    details.replaceWith(opener, box); // showModal keeps the focus inside, Escape closes
+    on(opener, "click", () => {
+      box.showModal();
+      box.querySelector("input:not([type=hidden]), select, textarea")?.focus();
+    });
+    on(closer, "click", () => box.close());
+    on(box, "close", () => opener.focus());
+  };
+
+  // --- disclosure: Escape folds it, and what is edited in place has the focus ---
 
   const inline = (details) => {
     const summary = details.querySelector("summary");
@@ -179,7 +197,7 @@
     });
   };
 
-  // --- combobox with a list of suggestions ------------------------------------------------------
+  // --- combobox with a list of suggestions ---
 
   const combobox = (select) => {
     const called = nameOf(select);
@@ -275,7 +293,64 @@
       },
     });
   };
-  // --- date picker dialog -------------------------------------------------------------------------
+  // --- slider before a number ---
+
+  const slider = (input) => {
+    const range = make("input", { type: "range", min: input.min, max: input.max,
+      "aria-label": nameOf(input) });
+    range.value = input.value;
+    on(range, "input", () => (input.value = range.value));
+    on(input, "input", () => (range.value = input.value));
+    range.disabled = input.disabled;
+    input.before(range);
+  };
+
+  // --- upload ---
+
+  const upload = (input) => {
+    const remover = button("Remove file");
+    const area = make("div", { class: "drop" });
+    const show = () => (remover.hidden = !input.files.length);
+    input.replaceWith(area);
+    area.append(input, remover);
+    on(input, "change", show);
+    on(area, "dragover", (event) => event.preventDefault());
+    on(area, "drop", (event) => {
+      event.preventDefault();
+      if (event.dataTransfer.files.length === 1) input.files = event.dataTransfer.files;
+      show();
+    });
+    on(remover, "click", () => {
+      input.value = "";
+      show();
+      input.focus();
+    });
+    show();
+  };
+
+  // --- carousel: a row of pictures that is moved by buttons ---
+
+  const carousel = (box) => {
+    const row = box.querySelector("ul");
+    const label = textOf(box.firstElementChild);
+    set(box, { role: "region", "aria-roledescription": "carousel", "aria-label": label });
+    const ends = () => {
+      back.disabled = row.scrollLeft < 1;
+      onward.disabled = row.scrollLeft + row.clientWidth > row.scrollWidth - 2;
+    };
+    const turner = (sign, name, way) => {
+      const turn = button(sign, { "aria-label": `${name}: ${label}` });
+      on(turn, "click", () => row.scrollBy({ left: way * row.clientWidth, behavior: "instant" }));
+      return turn;
+    };
+    const back = turner("‹", "Previous", -1);
+    const onward = turner("›", "Next", 1);
+    on(row, "scroll", ends);
+    box.firstElementChild.after(make("div", { class: "turns" }, back, onward));
+    ends();
+  };
+
+  // --- date picker dialog ---
 
   const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August",
     "September", "October", "November", "December"];
@@ -373,7 +448,7 @@
     label();
   };
 
-  // --- a list that is complete: sorted and filtered in place ---------------------------------------
+  // --- a list that is complete: sorted and filtered in place ---
 
   const worth = (text) => {
     const number = Number(text.replace(/[$,%\s]/g, ""));
@@ -398,7 +473,8 @@
       });
     }
     if (rows.length < 4) return;
-    const filter = make("input", { type: "search", "aria-label": box.dataset.filter, class: "filter" });
+    const filter = make("input", { type: "search", "aria-label": box.dataset.filter, class: "filter",
+      placeholder: box.dataset.filter });
     const count = make("p", { role: "status", class: "count" });
     on(filter, "input", () => {
       const wanted = filter.value.trim().toLowerCase();
@@ -409,7 +485,47 @@
     box.before(filter, count);
   };
 
-  // --- tree view -------------------------------------------------------------------------------------
+  // --- grid: a table whose cells the arrow keys reach, and what can be done in them ---
+
+  const grid = (box) => {
+    table(box);
+    const body = box.querySelector("tbody");
+    if (!body) return;
+    set(box.querySelector("table"), { role: "grid" });
+    const stops = "a, button";
+    const rows = () => [...body.rows].filter((row) => !row.hidden);
+    for (const control of all(stops, body)) control.tabIndex = -1;
+    const cells = all("td", body);
+    for (const cell of cells) cell.setAttribute("role", "gridcell");
+    const go = (cell) => {
+      if (!cell) return;
+      rove(cells, cell);
+      cell.focus();
+    };
+    const at = () => document.activeElement.closest("td");
+    const by = (down, right) => () => {
+      const shown = rows();
+      const row = shown[shown.indexOf(at().parentElement) + down];
+      go(row?.cells[at().cellIndex + right]);
+    };
+    const inside = (way) => () => {
+      const own = [at(), ...all(stops, at())];
+      own[(own.indexOf(document.activeElement) + way + own.length) % own.length].focus();
+    };
+    const end = (place) => () => go(at().parentElement.cells[place(at().parentElement.cells.length)]);
+    keys(body, {
+      ArrowDown: by(1, 0), ArrowUp: by(-1, 0), ArrowRight: by(0, 1), ArrowLeft: by(0, -1),
+      Home: end(() => 0), End: end((length) => length - 1),
+      PageDown: () => go(rows().at(-1).cells[at().cellIndex]),
+      PageUp: () => go(rows()[0].cells[at().cellIndex]),
+      Enter: () => document.activeElement.matches(stops) ? false : inside(1)(),
+      Escape: () => go(at()),
+      F2: inside(1),
+    });
+    rove(cells, cells[0]);
+  };
+
+  // --- tree view ---
 
   const tree = (top) => {
     top.setAttribute("role", "tree");
@@ -467,7 +583,7 @@
     rove(all("[role=treeitem]", top), items()[0]);
   };
 
-  // --- feed: the next part of a list comes to its end -------------------------------------------------
+  // --- feed: the next part of a list comes to its end ---
 
   const feed = (box) => {
     const place = (within) => within.querySelector("tbody") ?? within.querySelector("ul");
@@ -523,7 +639,7 @@
     if (next(box)) more(next(box));
   };
 
-  // --- toolbar of a text area ----------------------------------------------------------------------------
+  // --- toolbar of a text area ---
 
   const MARKS = [["Bold", "B", "**", "**"], ["Italic", "I", "_", "_"], ["Code", "<>", "`", "`"],
     ["List", "•", "\n- ", ""], ["Link", "⛓", "[", "](https://)"]];
@@ -552,7 +668,7 @@
     area.before(bar);
   };
 
-  // --- tooltip -------------------------------------------------------------------------------------------
+  // --- tooltip ---
 
   const tooltip = (hint) => {
     const control = document.querySelector(`[aria-describedby="${hint.id}"]`);
@@ -567,7 +683,7 @@
     });
   };
 
-  // --- toast: a message that can be closed -----------------------------------------------------------------
+  // --- toast: a message that can be closed ---
 
   const toast = (note) => {
     const closer = button("×", { "aria-label": note.dataset.close });
@@ -575,7 +691,7 @@
     note.append(closer);
   };
 
-  // --- board: a card is dragged to another column, or sent there by its menu ----------------------------------
+  // --- board: a card is dragged to another column, or sent there by its menu ---
 
   const board = (box) => {
     let held = null;
@@ -600,7 +716,7 @@
     }
   };
 
-  // --- command palette: the page's links by Ctrl+K -------------------------------------------------------------
+  // --- command palette: the page's links by Ctrl+K ---
 
   const palette = (nav) => {
     const links = all("a", nav);
@@ -643,8 +759,8 @@
     });
   };
 
-  const WIDGETS = Object.entries({ menu, tabs, dialog, inline, combobox, datepicker, table, tree,
-    feed, toolbar, tooltip, toast, board, palette });
+  const WIDGETS = Object.entries({ menu, tabs, question, modal, inline, combobox, datepicker, slider,
+    upload, carousel, table, grid, tree, feed, toolbar, tooltip, toast, board, palette });
   for (const [name, enhance] of WIDGETS) all(`[data-widget=${name}]`).forEach(enhance);
   busy(0);
 })();

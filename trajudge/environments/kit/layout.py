@@ -30,13 +30,11 @@ def _address(page: str, args: tuple[tuple[str, str], ...]) -> str:
 @dataclass(frozen=True)
 class PageLayout:
     """What is around a page. ``nonce`` makes the single-use word of a form that changes the state,
-    ``chart`` the address of a picture, ``page`` that of a page with its arguments. ``identity`` is
-    a name in ``identities.toml``, ``name`` and ``args`` are those of the page, ``information`` the
-    links that every site has at its foot. A ``still`` document has no server: its forms are shown,
-    disabled, and have nothing to send. ``files`` is where the style sheet is; with ``script`` the
-    widgets do more than their plain forms. A ``folded`` navigation is behind a menu button.
-    ``frame`` keeps the parts of the frame by name and section, with the links that they were made
-    of: pages that share it have the same theme and words."""
+    ``chart`` the address of a picture. ``identity`` is a name in ``identities.toml``, ``name`` and
+    ``args`` are those of the page, ``information`` the links that every site has at its foot. With
+    ``script`` the widgets do more than their plain forms. A ``folded`` navigation is behind a menu
+    button. ``frame`` keeps the parts of the frame by name and section, with the links that they
+    were made of: pages that share it have the same theme and words."""
 
     title: str
     navigation: tuple[Link, ...]
@@ -49,9 +47,6 @@ class PageLayout:
     args: Mapping[str, str] = field(default_factory=dict)
     information: tuple[Link, ...] = ()
     noise: tuple[Overlay, ...] = ()
-    page: Callable[[str, Mapping[str, str]], str] = address
-    still: bool = False
-    files: str = "/assets/"
     script: bool = False
     folded: bool = False
     frame: FrameParts = field(default_factory=dict)

@@ -10,12 +10,21 @@ something in every profile.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
 
 import numpy as np
 
-from trajudge.environments.model.config import PAGE_SIZES, PROFILES, STRESS, Config, Ui
+from trajudge.environments.model.config import (
+    PAGE_SIZES,
+    PROFILES,
+    STRESS,
+    Config,
+    Split,
+    Ui,
+    split_of,
+)
 from trajudge.environments.model.spec import App
 from trajudge.environments.model.state import AppState, Dump, Rows
 
@@ -35,11 +44,19 @@ def instance(
     return dict(zip(slots, draws.tolist(), strict=True))
 
 
+drawn_split: ContextVar[Split] = ContextVar("drawn_split", default="train")
+"""The split that rows are drawn for: the test split has names of its own."""
+
+
 @lru_cache(maxsize=256)
 def profile(app: App, index: int, seed: int) -> bytes:
     """Return the application's state in this data profile, as a snapshot for ``AppState``."""
     state = AppState(app.tables)
-    rows = app.profile(generator("profile", app.id, index, seed), index % PROFILES)
+    before = drawn_split.set(split_of(seed))
+    try:
+        rows = app.profile(generator("profile", app.id, index, seed), index % PROFILES)
+    finally:
+        drawn_split.reset(before)
     state.load(_stressed(app, rows) if index == STRESS else rows)
     snapshot = state.snapshot()
     state.close()

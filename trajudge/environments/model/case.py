@@ -21,10 +21,10 @@ Vector = tuple[int, int, int, int, int, int, int]
 
 class Case(Record):
     """``vector`` holds the seven dimensions (depth, breadth, interaction, visual, information,
-    reasoning, risk; 1 to 3 each), ``level`` the total level that they make in the plain interface
-    (so that it does not depend on how many rows a page shows), ``shortest`` the number of browser
-    actions of the oracle's way, its last message included; ``fewest`` that of the shortest way
-    there is (``checks.shortest``), None where no search came to its end."""
+    reasoning, risk; 1 to 3 each), ``level`` the demand of the scenario (1 to 3), whatever the
+    pages' length, ``shortest`` the number of browser actions of the oracle's way, its last message
+    included; ``fewest`` that of the shortest way there is (``checks.shortest``), None where no
+    search came to its end."""
 
     config: Config
     goal: str
@@ -37,6 +37,13 @@ class Case(Record):
     @property
     def id(self) -> str:
         return self.config.id
+
+    @property
+    def load(self) -> int:
+        """How much there is to look through, 1 to 3, whatever is asked: the higher grade of breadth
+        (things to choose from) and information (words on the way), one more with noise."""
+        _, breadth, _, _, information, _, _ = self.vector
+        return min(3, max(breadth, information) + bool(self.config.noise))
 
 
 def write_cases(path: Path, cases: Iterable[Case]) -> None:

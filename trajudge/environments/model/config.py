@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from trajudge.trajectories.model import Record
 
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
 PROFILES = 12
 STRESS = PROFILES  # a profile beyond those: what people write looks like markup
 THEMES = 12
 STATES = 12
 PAGE_SIZES = (10, 14, 18, 24)
+
+
+def split_of(seed: int) -> Split:
+    """Return the split whose data a seed draws: the splits' seeds are residue classes."""
+    return SPLITS[seed % len(SPLITS)]
 
 
 class Config(Record):

@@ -38,17 +38,18 @@ class Option(NamedTuple):
     label: Label
 
 
-Input = Literal["text", "search", "number", "date", "long", "choice", "tick"]
-Drawn = Literal["", "combobox", "listbox", "rating", "rich", "switch"]
+Input = Literal["text", "search", "number", "date", "long", "choice", "tick", "file"]
+Drawn = Literal["", "combobox", "listbox", "rating", "rich", "slider", "switch"]
 
 
 class Field(NamedTuple):
     """One control. ``choice`` is a list or radio buttons, as the theme likes; ``tick`` a checkbox
-    that sends ``value`` "on"; ``long`` a text area.
+    that sends ``value`` "on"; ``long`` a text area; of a ``file`` the name is sent.
 
     ``drawn`` says that it looks otherwise: a choice as a ``combobox`` that suggests what fits, as a
     ``listbox`` that shows all of its options, or as a ``rating`` in stars; a tick as a
-    ``switch``; a long text as ``rich``, with a toolbar. ``hint`` describes it.
+    ``switch``; a long text as ``rich``, with a toolbar; a number as a ``slider``. A number may have
+    ``limits``, the least and the most, which a slider needs. ``hint`` describes it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Field(NamedTuple):
     required: bool = False
     drawn: Drawn = ""
     hint: Label = ""
+    limits: tuple[int, int] | None = None
 
 
 class Form(NamedTuple):
@@ -129,10 +131,12 @@ class ItemList(NamedTuple):
 
 
 class LinkList(NamedTuple):
-    """Links under a name. Of a Word, what it applies to is shown (``Category`` + Kitchen)."""
+    """Links under a name. Of a Word, what it applies to is shown (``Category`` + Kitchen). A
+    ``carousel`` has them in a row, each with its picture."""
 
     title: Label
     links: tuple[Link, ...]
+    carousel: bool = False
 
 
 class Chart(NamedTuple):
@@ -152,13 +156,13 @@ class Section(NamedTuple):
 
 
 class Disclosure(NamedTuple):
-    """Blocks that are hidden until their title is opened. With ``edits`` they are the form that
-    changes in place what stands before them."""
+    """Blocks that are hidden until their title is opened: below it, as the form that changes in
+    place what stands before it (``edit``), or in a ``dialog`` over the page."""
 
     title: Label
     blocks: tuple[Block, ...]
     open: bool = False
-    edits: bool = False
+    drawn: Literal["", "edit", "dialog"] = ""
 
 
 class Tabs(NamedTuple):

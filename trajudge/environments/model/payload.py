@@ -22,6 +22,7 @@ USER_CONTENT = {
     "almanac": ("bookmark.remark", "note.body"),
     "console": ("member.about", "alert.body", "deployment.note"),
     "helpdesk": ("ticket.body", "purchase.reason"),
+    "mail": ("message.body", "letter.body"),
     "moderation": ("post.body", "member.about", "report.note"),
     "office": ("mail_message.body", "shop_review.body", "helpdesk_ticket.body"),
     "press": ("comment.body", "author.about", "review.remark"),

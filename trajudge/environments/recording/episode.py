@@ -12,7 +12,7 @@ from trajudge.environments.chromium import open_session
 from trajudge.environments.chromium.action_syntax import spoken
 from trajudge.environments.model.config import THEMES
 from trajudge.environments.model.variant import RunVariant
-from trajudge.environments.recheck.facts import content_digest
+from trajudge.environments.recheck import content_digest
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.text import TextSession
 from trajudge.environments.verify import (

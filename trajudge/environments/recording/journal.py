@@ -62,7 +62,7 @@ class Journal:
         counts = _counted(
             (label.key.agent, label.model_dump()) for label in annotation_store.load(labels)
         )
-        if _runs_by_agent(written) != _runs_by_agent(counts):
+        if written != counts:
             raise UserError(
                 f"{path}: does not count the runs that {labels.name} has labels of: one of the two "
                 f"is damaged: {_RESTORE}"
@@ -197,13 +197,6 @@ def _annotation(entry: Mapping[str, Any]) -> Label:
             **entry["labels"],
         }
     )
-
-
-def _runs_by_agent(counts: object) -> dict[str, int] | None:
-    """Return how many runs the counts have; the version before counted other labels."""
-    if not isinstance(counts, dict) or not all(isinstance(row, dict) for row in counts.values()):
-        return None
-    return {agent: row.get("runs") for agent, row in counts.items()}
 
 
 def _run_of(line: bytes) -> dict[str, Any] | None:

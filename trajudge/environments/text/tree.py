@@ -49,8 +49,8 @@ EXPLICIT = frozenset({"alert", "alertdialog", "dialog", "radiogroup", "region", 
 
 ATTRIBUTES = frozenset(
     {"alt", "aria-describedby", "aria-label", "aria-labelledby", "aria-modal", "checked"}
-    | {"disabled", "for", "href", "id", "inert", "name", "open", "required", "role", "scope"}
-    | {"selected", "size", "type", "value"}
+    | {"disabled", "for", "href", "id", "inert", "max", "min", "name", "open", "required", "role"}
+    | {"scope", "selected", "size", "type", "value"}
     # What changes nothing in the tree:
     | {
         "action",
@@ -68,8 +68,8 @@ ATTRIBUTES = frozenset(
 """The attributes that a page's elements may have, beside those of data."""
 
 INPUTS = {
-    "checkbox": "checkbox", "date": "Date", "number": "spinbutton", "radio": "radio",
-    "search": "searchbox", "text": "textbox",
+    "checkbox": "checkbox", "date": "Date", "file": "button", "number": "spinbutton",
+    "radio": "radio", "search": "searchbox", "text": "textbox",
 }  # fmt: skip
 
 _FROM_CONTENT = frozenset(
@@ -395,7 +395,8 @@ class _Walk:
         value = element.value
         number = float(value) if value else 0.0
         shown: object = "" if not value else int(number) if number.is_integer() else number
-        limits = ("valuemax=0", "valuemin=0", f"valuetext={value!r}")
+        most, least = (element.attributes.get(name, "0") for name in ("max", "min"))
+        limits = (f"valuemax={most}", f"valuemin={least}", f"valuetext={value!r}")
         inside = self.add(
             element,
             within,
@@ -407,6 +408,20 @@ class _Walk:
             state=str(shown),
         )
         self.text(value, inside)
+
+    def file(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        name = self.labelled(element) or "Choose File"
+        value = element.value or "No file chosen"
+        self.add(
+            element,
+            within,
+            rule,
+            "button",
+            name,
+            properties=rule.properties,
+            value=value,
+            state=value,
+        )
 
     def date(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
         value = element.value
@@ -477,7 +492,8 @@ class _Walk:
 
 _CONTROLS = {"label": _Walk.label, "select": _Walk.choice, "textarea": _Walk.typed}
 _OF_INPUTS = {
-    "checkbox": _Walk.ticked, "date": _Walk.date, "number": _Walk.number, "radio": _Walk.ticked
+    "checkbox": _Walk.ticked, "date": _Walk.date, "file": _Walk.file, "number": _Walk.number,
+    "radio": _Walk.ticked,
 }  # fmt: skip
 
 

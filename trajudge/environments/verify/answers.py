@@ -3,8 +3,8 @@ nothing.
 
 A declaration is the action ``answer(value)`` (recorded as the JSON object ``{"answer": value}``),
 the page for it, or a last line ``Answer: value``. Its values are compared by kind. A message that
-declares nothing is read only where it holds exactly one value of the kind that is asked and no word
-that casts doubt on it: all else is open (None), never a yes or no.
+declares nothing is wrong where it holds no value either, read where it holds just one of the kind
+that is asked and no word that casts doubt on it, and else open (None).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from trajudge.environments.model.operation_codes import ALPHABET, LENGTH
 from trajudge.environments.verify.model import AnswerFact
@@ -30,22 +30,19 @@ _NOTHING = frozenset({"none", "null", "n/a", "not possible", "impossible", "infe
 _LINE = re.compile(r"[*_#>\s]*(?:final )?answer[*_\s]*:(.*)", re.IGNORECASE)
 _WORDS = "|".join(sorted({*SMALL, *TENS, "hundred"} - {"one"}, key=len, reverse=True))
 _DOUBT = re.compile(  # anywhere in a text: its value may not be what is meant
-    r"[?~≈<>]|n't\b|\b(?:not|no|never|none|nothing|nobody|neither|nor|cannot|unable|if(?! you)"
+    r"(?i)[?~≈<>]|n't\b|\b(?:not|no|never|none|nothing|nobody|neither|nor|cannot|unable|if(?! you)"
     r"|unless|could|would have|may(?= (?:be|have)\b)|might|maybe|perhaps|possibly|probably|usually"
     r"|one of|either|or|than|at least|at most|up to|between|except|but|without|others?|another|some"
     r"|thousand|million|each|apiece|every|half|quarters?|ago"
     rf"|(?:per|an?) (?:year|week|day|hour|minute|coat)|(?:{_WORDS}) (?:dollar|euro|cent)s?)\b"
-    r"|/ ?(?:year|week|day)\b|\d ?p\.?m\b",
-    re.IGNORECASE,
+    r"|/ ?(?:year|week|day)\b|\d ?p\.?m\b"
 )
 _BOUND = re.compile(  # right before a value
-    r"\b(?:about|above|after|almost|approx\w*\.?|around|before|below|beyond|just|nearly|over|past"
-    r"|roughly|under) (?:the )?\Z",
-    re.IGNORECASE,
+    r"(?i)\b(?:about|above|after|almost|approx\w*\.?|around|before|below|beyond|just|nearly|over|past"
+    r"|roughly|under) (?:the )?\Z"
 )
-_SIZES = """
-    time minute 60, time min 60, time hour 3600, time h 3600, time day 86400, time week 604800,
-    mass gram 1, mass g 1, mass kilogram 1000, mass kg 1000, mass pound 453.59237,
+_SIZES = """time minute 60, time min 60, time hour 3600, time h 3600, time day 86400,
+    time week 604800, mass gram 1, mass g 1, mass kilogram 1000, mass kg 1000, mass pound 453.59237,
     length kilometre 1000, length kilometer 1000, length km 1000, length mile 1609.344,
     length mi 1609.344"""
 _UNITS = {unit: (of, Decimal(size)) for of, unit, size in map(str.split, _SIZES.split(","))}
@@ -54,40 +51,29 @@ _NUM = r"\d+(?:[.,']\d+| \d{3}(?!\d))*"
 _AMOUNT = rf"(?P<amount>(?:(?<![\w)])-)?(?<![\w.,#])(?<!\w-){_NUM})"
 _NUMBER = re.compile(rf"{_AMOUNT}(?: ?(?P<name>[^\W\d_]+\b|%))?")
 _MONEY = re.compile(
-    rf"(?:(?<!\w)- ?)?(?:\bus)?(?:[$€£]|\b(?:usd|eur|gbp)) ?-?{_NUM}"
-    rf"|{_AMOUNT} ?(?:[$€£]|(?:usd|eur|gbp|dollar|euro|pound|cent)s?\b)",
-    re.IGNORECASE,
+    rf"(?i)(?:(?<!\w)- ?)?(?:\bus)?(?:[$€£]|\b(?:usd|eur|gbp)) ?-?{_NUM}"
+    rf"|{_AMOUNT} ?(?:[$€£]|(?:usd|eur|gbp|dollar|euro|pound|cent)s?\b)"
 )
 _MONTH = rf"(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\.?"
 _DAY = r"\d\d?(?:st|nd|rd|th|\.)?"
 _DATE = re.compile(
-    r"\b(?:\d{4}([-/.])\d\d?\1\d\d?|(?P<a>\d\d?)(?P<by>[-/.])(?P<b>\d\d?)(?P=by)(?P<year>\d{4})"
-    rf"|(?:{_DAY}(?: of | |-){_MONTH}|{_MONTH} (?:the )?{_DAY})(?:(?:,? |-)\d{{4}})?)(?!\d)",
-    re.IGNORECASE,
+    r"(?i)\b(?:\d{4}([-/.])\d\d?\1\d\d?|(?P<a>\d\d?)(?P<by>[-/.])(?P<b>\d\d?)(?P=by)(?P<year>\d{4})"
+    rf"|(?:{_DAY}(?: of | |-){_MONTH}|{_MONTH} (?:the )?{_DAY})(?:(?:,? |-)\d{{4}})?)(?!\d)"
 )
 _PART = r"\d+(?:\.\d+)? ?(?:(?:week|day|hour|hr|minute|min|second|sec)s?|[dhms])\b\.?"
 _DURATION = re.compile(
-    rf"\b(?:\d{{1,2}}:\d\d ?(?:hours?|hrs?|h)\b|\d+ ?h ?\d\d?\b(?! ?m)"
-    rf"|{_PART}(?:(?:,? and |, ?| )?{_PART})*)",
-    re.IGNORECASE,
+    rf"(?i)\b(?:\d{{1,2}}:\d\d ?(?:hours?|hrs?|h)\b|\d+ ?h ?\d\d?\b(?! ?m)"
+    rf"|{_PART}(?:(?:,? and |, ?| )?{_PART})*)"
 )
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d(?::\d\d)?\b")
 _CODE = re.compile(rf"(?<!\w)(?=[A-Z]*[2-7])[{ALPHABET}]{{{LENGTH}}}(?!\w)")
 _IN_WORDS = re.compile(
-    rf"\b(?:one(?= (?:hour|minute|week|day)s?\b)|(?:one )?(?:{_WORDS})"
-    rf"(?:(?:[ -]| and )(?:{_WORDS}|one)\b)*)\b",
-    re.IGNORECASE,
+    rf"(?i)\b(?:one(?= (?:hour|minute|week|day)s?\b)|(?:one )?(?:{_WORDS})"
+    rf"(?:(?:[ -]| and )(?:{_WORDS}|one)\b)*)\b"
 )
 _Found = tuple[re.Match[str], Collection[Any] | None]
-
-
-class _Value(NamedTuple):
-    """A value that a text holds, what precedes it, and what it may mean: ``1.234`` is read in two
-    ways, ``5 March`` in none."""
-
-    text: str
-    before: str
-    readings: frozenset[Any]
+# A value and what it may mean: ``1.234`` is read in two ways, ``5 March`` in none.
+_Value = tuple[re.Match[str], frozenset[Any]]
 
 
 def answered(answers: Sequence[ResolvedAnswer], message: str | None) -> tuple[AnswerFact, ...]:
@@ -152,8 +138,22 @@ def _fact(
 def _in_prose(answer: ResolvedAnswer, message: str, *answers: ResolvedAnswer) -> AnswerFact:
     text = _line(message[: _MOST_TEXT + 1])
     values = _found(answer, text, *answers) if len(text) <= _MOST_TEXT else []
+    if not values and _silent(answer, text):
+        return _fact(answer, False, reason="no answer")
     right = None if answer.kind in ("none", "texts") else _right(answer, text, values)
-    return _fact(answer, right, [value.text for value in values])
+    return _fact(answer, right, [match[0] for match, _ in values])
+
+
+def _silent(answer: ResolvedAnswer, text: str) -> bool:
+    """Tell whether a text without values has nothing that a person could take for one: a number in
+    whatever form ("there are none" is one where 0 is right), or a word of the right name."""
+    right = " ".join(answer.values)
+    if answer.kind == "none" or len(text) > _MOST_TEXT:
+        return False
+    if answer.kind != "code" and re.search(r"\d", right):
+        return bool(re.search("[1-9]", right)) and not re.search(r"\d", _IN_WORDS.sub("1", text))
+    words = {word for word in normal_text(right).split() if len(word) > 2} - {"the", "and", "for"}
+    return words.isdisjoint(normal_text(text).split())
 
 
 def _of_declared(answer: ResolvedAnswer, value: Any) -> AnswerFact:
@@ -165,7 +165,7 @@ def _of_declared(answer: ResolvedAnswer, value: Any) -> AnswerFact:
     if answer.kind in ("text", "code") and [word.strip(",") for word in words] == own:
         return _fact(answer, True, members)
     values = _found(answer, f"{text} h" if _CLOCK.fullmatch(text) else text)
-    several = len(members) > 1 or len({value.readings for value in values}) > 1
+    several = len(members) > 1 or len({readings for _, readings in values}) > 1
     if not values or (several and answer.kind != "texts"):
         part = answer.kind == "text" and set() < set(words) < set(own)  # of the name
         return _fact(answer, None if part else False, members)
@@ -177,13 +177,13 @@ def _of_declared(answer: ResolvedAnswer, value: Any) -> AnswerFact:
 
 def _right(answer: ResolvedAnswer, text: str, values: Sequence[_Value]) -> bool | None:
     """Compare the values that a text holds, if they are one (or one set) and beyond doubt."""
-    bound = any(_BOUND.search(value.before) for value in values)
+    bound = any(_BOUND.search(match.string[: match.start()]) for match, _ in values)
     doubtful = bound or _DOUBT.search(_blank(unaccented(text), _pattern(answer)))
     return None if doubtful else _compared(answer, values)
 
 
 def _compared(answer: ResolvedAnswer, values: Sequence[_Value]) -> bool | None:
-    offered = {value.readings for value in values}
+    offered = {readings for _, readings in values}
     if not values or frozenset() in offered:
         return None
     right = {_truth(answer, value) for value in answer.values}
@@ -196,7 +196,7 @@ def _truth(answer: ResolvedAnswer, value: str) -> Any:
     if answer.kind == "number":
         return Decimal(value)
     values = _found(answer, _line(value))
-    return next((reading for one in values for reading in one.readings), None)
+    return next((reading for _, readings in values for reading in readings), None)
 
 
 def _found(answer: ResolvedAnswer, text: str, *names: ResolvedAnswer) -> list[_Value]:
@@ -221,8 +221,7 @@ def _found(answer: ResolvedAnswer, text: str, *names: ResolvedAnswer) -> list[_V
             some = ((number, _measured(number, answer.unit)) for number in _NUMBER.finditer(rest))
         case _:
             some = _names(answer, unaccented(text), not names)
-    kept = ((match, frozenset(readings)) for match, readings in some if readings is not None)
-    return [_Value(match[0], text[: match.start()], readings) for match, readings in kept]
+    return [(match, frozenset(readings)) for match, readings in some if readings is not None]
 
 
 def _blank(text: str, *patterns: re.Pattern[str]) -> str:

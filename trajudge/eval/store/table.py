@@ -676,7 +676,7 @@ class JournalLine(NamedTuple):
     content: bytes
 
 
-_READ = 2**21  # bytes of lines that are read at a time
+_READ = 2**18  # bytes of lines that are read at a time: they stay in the processor's cache
 
 
 class _Lines(NamedTuple):

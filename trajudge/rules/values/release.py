@@ -24,6 +24,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlparse, urlsplit, urlunparse, urlunsplit
 
+import idna
+
 from trajudge.rules.limits import (
     PATTERN_SECONDS,
     SCALAR_CHARS,
@@ -761,6 +763,7 @@ _WITH_HOST = frozenset(("http", "https", "ftp", "ftps"))
 _WITH_PATH = frozenset(("http", "https", "ftp", "file"))
 _PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
 _HOST = re.compile(r"([^@]*@)?([^:]*):?(.*)", re.DOTALL)
+_PLAIN_HOST = re.compile(r"(?!.*xn--)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _SSH_SCHEME = "ssh://"
 
 
@@ -811,7 +814,7 @@ def _normal(text: str) -> str:
     found = _HOST.match(netloc)
     before, host, port = map(str, found.groups("")) if found else ("", netloc, "")
     user = "" if before in ("@", ":@") else before
-    host = ".".join(filter(None, _ascii_host(host.lower().strip(".")).split(".")))
+    host = _ascii_host(host.lower().strip("."))
     if port.isdigit():
         port = "" if _PORTS.get(scheme) == str(int(port)) else str(int(port))
     netloc = f"{user}{host}:{port}" if port else user + host
@@ -822,7 +825,15 @@ def _normal(text: str) -> str:
 
 
 def _ascii_host(host: str) -> str:
-    return host if host.isascii() else host.encode("idna").decode()
+    """Return a host in ASCII, label by label (UTS 46). Where a label is not valid,
+    the whole host is encoded by IDNA 2003, empty labels included."""
+    if _PLAIN_HOST.fullmatch(host):
+        return host
+    try:
+        labels = [idna.encode(label, uts46=True).decode() for label in host.split(".") if label]
+    except idna.IDNAError:
+        return host.encode("idna").decode()
+    return ".".join(labels)
 
 
 def _quoted(text: str, safe: str) -> str:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -476,7 +476,11 @@ class _Header(Struct):
     value: str
 
 
-_HEADERS = msgspec.json.Decoder(list[_Header])
+class _Nothing(Struct, forbid_unknown_fields=True):
+    """An object without fields: the package meets no header in it, as in an empty text."""
+
+
+_HEADERS = msgspec.json.Decoder(list[_Header] | _Nothing | Literal[""])
 
 
 def _written_headers(event: Event) -> None:

@@ -10,7 +10,6 @@ from trajudge.environments.apps import lists
 from trajudge.environments.apps.almanac.schema import (
     COST,
     FORMATS,
-    KINDS,
     LABELS,
     LEADER,
     MONTHS,
@@ -18,20 +17,15 @@ from trajudge.environments.apps.almanac.schema import (
     STUDIES,
     YEARS,
 )
+from trajudge.environments.apps.reading import lists_of
 from trajudge.environments.kit.listing import listing
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
-_ALL = "SELECT * FROM district ORDER BY "
-_DISTRICTS = ("name", "area DESC", "region, name")
-_REPORTS = ("title", "published DESC", "topic, title")
-_EVENTS = ("day", "title", "kind, day")
-_FOUND = """SELECT * FROM report WHERE instr(lower(title), lower(:words))
-    AND (:topic = '' OR topic = :topic) ORDER BY """
-_HELD = """SELECT e.*, d.name AS place FROM event e JOIN district d ON d.id = e.district
-    WHERE :kind = '' OR kind = :kind ORDER BY """
+_SOON = """SELECT e.*, d.name AS place FROM event e JOIN district d ON d.id = e.district
+    ORDER BY day LIMIT 4"""
 _TABLE = """SELECT d.id, d.name, d.region, f.amount FROM figure f JOIN district d
     ON d.id = f.district WHERE f.indicator = :indicator AND f.year = :year
     AND (:region = '' OR d.region = :region) ORDER BY d."""
@@ -42,7 +36,7 @@ def _search(words: str, topic: str) -> parts.Form:
 
 
 def home(view: PageContext) -> Page:
-    soon = view.state.rows(_HELD + "day LIMIT 4", kind="")
+    soon = view.state.rows(_SOON)
     desks = view.state.rows("SELECT * FROM desk ORDER BY name")
     opening = parts.DefinitionList(tuple((row["name"], row["opens"]) for row in desks))
     return Page(
@@ -56,12 +50,6 @@ def home(view: PageContext) -> Page:
             ),
         ),
     )
-
-
-def districts(view: PageContext) -> Page:
-    records = view.state.rows(_ALL + _DISTRICTS[view.ui.sort])
-    rows = lists.opens_rows(records, "district", "name", "region seat")
-    return lists.list_page(view, "districts", "district region seat", rows)
 
 
 @ui.detail("district", under="districts")
@@ -105,13 +93,6 @@ def figures(view: PageContext) -> Page:
     )
 
 
-def reports(view: PageContext) -> Page:
-    words, topic = view.args.get("words", ""), view.args.get("topic", "")
-    records = view.state.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
-    rows = lists.opens_rows(records, "report", "title", "topic published")
-    return lists.list_page(view, "reports", "report topic published", rows, _search(words, topic))
-
-
 @ui.detail("report", under="reports")
 def report(view: PageContext, record: sqlite3.Row) -> Page:
     passages = view.state.rows(
@@ -145,30 +126,12 @@ def _filled(body: str, facts: Sequence[tuple[str, str]]) -> str:
     return body
 
 
-def glossary(view: PageContext) -> Page:
-    records = view.state.rows("SELECT * FROM term ORDER BY name")
-    rows = [parts.ListRow(row["name"], (row["meaning"],)) for row in records]
-    return lists.list_page(view, "glossary", "term meaning", rows)
-
-
 _EVENT_COLUMNS = "event kind day district"
 
 
 def _event_row(row: sqlite3.Row) -> parts.ListRow:
     link = ui.link_to(row, "event", "title")
     return parts.ListRow(link, (row["kind"], row["day"], row["place"]))
-
-
-def events(view: PageContext) -> Page:
-    kind = view.args.get("kind", "")
-    rows = [_event_row(row) for row in view.state.rows(_HELD + _EVENTS[view.ui.sort], kind=kind)]
-    return lists.list_page(
-        view,
-        "events",
-        _EVENT_COLUMNS,
-        rows,
-        lists.filter_form("events", lists.narrowed("kind", kind, KINDS)),
-    )
 
 
 @ui.detail("event", under="events")
@@ -275,21 +238,8 @@ def account(view: PageContext) -> Page:
     return ui.settings_page(view, "account", "digest", ui.facts(name=mine["name"]))
 
 
-PAGES = ui.named_pages(
-    home,
-    districts,
-    district,
-    figures,
-    reports,
-    report,
-    glossary,
-    events,
-    event,
-    booking,
-    research,
-    exports,
-    export,
-    account,
+PAGES = lists_of(__package__ or "") | ui.named_pages(
+    home, district, figures, report, event, booking, research, exports, export, account
 )
 _ENTRIES = "home districts figures reports glossary events research exports account"
 NAVIGATION = ui.menu(_ENTRIES)

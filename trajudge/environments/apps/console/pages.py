@@ -10,26 +10,13 @@ from trajudge.environments.apps.console import admin_pages
 from trajudge.environments.apps.console.schema import (
     BILLINGS,
     DAYS,
-    REGIONS,
-    RESULTS,
-    STATES,
     STRATEGIES,
 )
+from trajudge.environments.apps.reading import lists_of
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
-
-_SERVICES = """SELECT s.*, m.name AS owned FROM service s JOIN member m ON m.id = s.owner
-    WHERE instr(lower(s.name), lower(:words)) AND :region IN ('', s.region) ORDER BY """
-_SERVICE_SORTS = ("s.name", "s.region, s.name", "s.id")
-_MACHINES = """SELECT m.*, s.name AS of, s.region FROM machine m JOIN service s ON s.id = m.service
-    WHERE instr(lower(m.name), lower(:words)) AND :region IN ('', s.region)
-    AND :state IN ('', m.state) ORDER BY """
-_MACHINE_SORTS = ("m.name", "s.name, m.id", "m.id")
-_DEPLOYMENTS = """SELECT d.*, s.name AS of FROM deployment d JOIN service s ON s.id = d.service
-    WHERE instr(lower(d.number || ' ' || s.name), lower(:words)) AND :result IN ('', d.result)
-    ORDER BY d.deployed DESC, d.id"""
 
 
 def home(view: PageContext) -> Page:
@@ -39,15 +26,6 @@ def home(view: PageContext) -> Page:
         ui.facts(member=view.state.row("account", "me")["name"]),
         lists.search_form("services", ""),
     )
-
-
-def services(view: PageContext) -> Page:
-    records = view.state.rows(
-        _SERVICES + _SERVICE_SORTS[view.ui.sort], **lists.asked_for(view, "region")
-    )
-    rows = lists.opens_rows(records, "service", "name", "region owned")
-    region = lists.chosen(view, "region", REGIONS)
-    return lists.searched(view, "services", "service region owner", rows, (region,))
 
 
 @ui.detail("service", under="services")
@@ -105,14 +83,6 @@ def quota(_: PageContext) -> tuple[parts.Field, ...]:
     )
 
 
-def machines(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "region", "state")
-    records = view.state.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **criteria)
-    rows = lists.opens_rows(records, "machine", "name", "of region cost state", cost=money)
-    filters = (lists.chosen(view, "region", REGIONS), lists.chosen(view, "state", STATES))
-    return lists.searched(view, "machines", "machine service region cost state", rows, filters)
-
-
 @ui.detail("machine", under="machines")
 def machine(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
@@ -130,15 +100,6 @@ def machine(view: PageContext, record: sqlite3.Row) -> Page:
     return Page(record["name"], blocks)
 
 
-def deployments(view: PageContext) -> Page:
-    records = view.state.rows(_DEPLOYMENTS, **lists.asked_for(view, "result"))
-    rows = lists.opens_rows(records, "deployment", "number", "of version deployed result")
-    result = lists.chosen(view, "result", RESULTS)
-    return lists.searched(
-        view, "deployments", "deployment service version deployed result", rows, (result,)
-    )
-
-
 @ui.detail("deployment", under="deployments")
 def deployment(view: PageContext, record: sqlite3.Row) -> Page:
     shown = ("version", "deployed", "author", "strategy", "result", "note")
@@ -151,11 +112,10 @@ def deployment(view: PageContext, record: sqlite3.Row) -> Page:
     )
 
 
-PAGES = (
-    ui.named_pages(
-        home, services, service, deploy, quota, machines, machine, deployments, deployment
-    )
-    | admin_pages.PAGES
-)
+PAGES = {
+    **lists_of(__package__ or ""),
+    **ui.named_pages(home, service, deploy, quota, machine, deployment),
+    **admin_pages.PAGES,
+}
 _ENTRIES = "home services machines deployments alerts members keys invoices windows preferences"
 NAVIGATION = ui.menu(_ENTRIES)

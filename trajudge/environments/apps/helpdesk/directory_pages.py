@@ -12,21 +12,8 @@ from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
-_PEOPLE = """SELECT p.*, t.name AS team_name FROM person p JOIN team t ON t.id = p.team
-    WHERE instr(lower(p.name), lower(:words)) AND :team IN ('', t.name) ORDER BY """
-_PEOPLE_SORTS = ("p.name", "p.title, p.id", "p.id")
 _BOOKINGS = """SELECT b.*, r.name, p.name AS host FROM booking b JOIN room r ON r.id = b.room
-    JOIN person p ON p.id = b.person WHERE :day IN ('', b.day) AND :hour IN ('', b.hour)
-    AND :room IN ('', r.id) ORDER BY b.day, b.hour, r.name"""
-
-
-def people(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "team")
-    records = view.state.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **criteria)
-    rows = lists.opens_rows(records, "person", "name", "title team_name site")
-    names = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
-    filters = (lists.chosen(view, "team", names),)
-    return lists.searched(view, "people", "person title team site", rows, filters)
+    JOIN person p ON p.id = b.person WHERE r.id = :room ORDER BY b.day, b.hour"""
 
 
 @ui.detail("person", under="people")
@@ -42,11 +29,6 @@ def person(view: PageContext, record: sqlite3.Row) -> Page:
         link = ui.link_to(manager, "person")
         blocks = (*blocks, ui.section_of("manager", link))
     return Page(record["name"], blocks)
-
-
-def teams(view: PageContext) -> Page:
-    records = view.state.rows("SELECT * FROM team ORDER BY name")
-    return lists.index_page("teams", "team", records, "team", "name")
 
 
 @ui.detail("team", under="teams")
@@ -80,11 +62,6 @@ def spending(view: PageContext, record: sqlite3.Row) -> Page:
     return Page(Word("spending"), (of, chart))
 
 
-def policies(view: PageContext) -> Page:
-    records = view.state.rows("SELECT * FROM policy ORDER BY category")
-    return lists.index_page("policies", "category", records, "policy", "category")
-
-
 @ui.detail("policy", under="policies")
 def policy(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(ceiling=money(record["ceiling"]), notice=f"{record['notice']} days")
@@ -95,16 +72,10 @@ def _yes_or_no(flag: int) -> str:
     return "yes" if flag else "no"
 
 
-def rooms(view: PageContext) -> Page:
-    records = view.state.rows("SELECT * FROM room ORDER BY name")
-    rows = lists.opens_rows(records, "room", "name", "floor seats screen", screen=_yes_or_no)
-    return lists.list_page(view, "rooms", "room floor seats screen", rows)
-
-
 @ui.detail("room", under="rooms")
 def room(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "floor seats", screen=_yes_or_no(record["screen"]))
-    held = view.state.rows(_BOOKINGS, day="", hour="", room=record["id"])
+    held = view.state.rows(_BOOKINGS, room=record["id"])
     rows = tuple(
         parts.ListRow(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held
     )
@@ -118,18 +89,8 @@ def room(view: PageContext, record: sqlite3.Row) -> Page:
     return Page(record["name"], (about, form, ui.section_of("taken", taken)))
 
 
-def bookings(view: PageContext) -> Page:
-    day, hour = view.args.get("day", ""), view.args.get("hour", "")
-    records = view.state.rows(_BOOKINGS, day=day, hour=hour, room="")
-    rows = [
-        lists.opens(row["name"], "room", row["room"], row["day"], row["hour"], row["purpose"])
-        for row in records
-    ]
-    form = lists.filter_form(
-        "bookings", lists.chosen(view, "day", DAYS), lists.chosen(view, "hour", HOURS)
-    )
-    return lists.list_page(view, "bookings", "room day hour purpose", rows, form)
-
-
 def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "digest")
+
+
+PAGES = ui.named_pages(person, team, spending, policy, room, preferences)

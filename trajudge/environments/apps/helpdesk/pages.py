@@ -9,7 +9,8 @@ from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
 from trajudge.environments.apps.helpdesk import directory_pages
 from trajudge.environments.apps.helpdesk.operations import ON_THE_BOARD, RESOLUTIONS, VERDICTS
-from trajudge.environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
+from trajudge.environments.apps.helpdesk.schema import PRIORITIES
+from trajudge.environments.apps.reading import lists_of
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import (
     Block,
@@ -28,19 +29,8 @@ from trajudge.environments.model.spec import PageContext
 
 _TICKETS = """SELECT t.*, a.name AS assigned, q.name AS asked FROM ticket t
     JOIN person a ON a.id = t.assignee JOIN person q ON q.id = t.requester"""
-_TICKETS_LISTED = """ WHERE instr(lower(t.number || ' ' || t.subject), lower(:words))
-    AND :priority IN ('', t.priority) AND :status IN ('', t.status) ORDER BY """
-_TICKET_SORTS = ("t.number", "t.due, t.id", "a.name, t.id")
 _PURCHASES = """SELECT u.*, p.name, m.name AS team FROM purchase u
     JOIN person p ON p.id = u.requester JOIN team m ON m.id = p.team"""
-_PURCHASES_LISTED = """ WHERE instr(lower(u.number || ' ' || u.what), lower(:words))
-    AND :team IN ('', m.name) AND :category IN ('', u.category) AND :status IN ('', u.status)
-    ORDER BY """
-_PURCHASE_SORTS = ("u.filed DESC, u.id", "u.what, u.id", "u.number DESC")
-_LEAVES = "SELECT l.*, p.name FROM leave l JOIN person p ON p.id = l.person"
-_LEAVES_LISTED = """ WHERE instr(lower(l.number || ' ' || p.name), lower(:words))
-    AND :status IN ('', l.status) ORDER BY """
-_LEAVE_SORTS = ("l.start, l.id", "p.name, l.id", "l.number")
 
 
 def _options(values: tuple[str, ...]) -> tuple[Option, ...]:
@@ -61,24 +51,6 @@ def home(view: PageContext) -> Page:
     welcome = "Requests of all kinds, from a broken badge to a new bench."
     find = ui.section_of("find_ticket", lists.search_form("tickets", view.args.get("words", "")))
     return ui.front_page("Larkfield Works", welcome, ui.facts(signed_in=me["name"]), find)
-
-
-def tickets(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "priority", "status")
-    records = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **criteria)
-    rows = lists.opens_rows(records, "ticket", "number", "subject priority status assigned due")
-    first = (Link(Word("new_ticket"), "new-ticket"), Link(Word("board"), "board"))
-    page = lists.searched(
-        view,
-        "tickets",
-        "ticket subject priority status assignee due",
-        rows,
-        (
-            lists.chosen(view, "priority", PRIORITIES),
-            lists.chosen(view, "status", ("open", "waiting", "closed")),
-        ),
-    )
-    return page._replace(blocks=(*first, *page.blocks))
 
 
 def board(view: PageContext) -> Page:
@@ -153,28 +125,6 @@ def new_ticket(view: PageContext) -> Page:
     return Page(Word("new_ticket"), (ui.action_form("file", "file-ticket", *fields),))
 
 
-def purchases(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "team", "category", "status")
-    records = view.state.rows(
-        _PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **criteria
-    )
-    rows = lists.opens_rows(
-        records, "purchase", "number", "what category team status amount", amount=money
-    )
-    teams = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
-    return lists.searched(
-        view,
-        "purchases",
-        "purchase what category team status amount",
-        rows,
-        (
-            lists.chosen(view, "team", teams),
-            lists.chosen(view, "category", CATEGORIES),
-            lists.chosen(view, "status", ("pending", *VERDICTS.values())),
-        ),
-    )
-
-
 @ui.detail("purchase", sql=_PURCHASES + " WHERE u.id = :id", under="purchases")
 def purchase(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
@@ -201,14 +151,6 @@ def _verdict() -> tuple[Field, ...]:
     return (verdict, ui.control("note", "long"))
 
 
-def leaves(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "status")
-    records = view.state.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **criteria)
-    rows = lists.opens_rows(records, "leave", "number", "name kind start days status")
-    status = lists.chosen(view, "status", ("pending", *VERDICTS.values()))
-    return lists.searched(view, "leaves", "leave person kind start days status", rows, (status,))
-
-
 @ui.detail("leave", under="leaves")
 def leave(view: PageContext, record: sqlite3.Row) -> Page:
     person = view.state.row("person", record["person"])
@@ -230,26 +172,10 @@ def leave(view: PageContext, record: sqlite3.Row) -> Page:
 
 
 PAGES = {
-    "home": home,
-    "tickets": tickets,
-    "ticket": ticket,
+    **lists_of(__package__ or ""),
+    **ui.named_pages(home, ticket, board, purchase, leave),
     "new-ticket": new_ticket,
-    "board": board,
-    "purchases": purchases,
-    "purchase": purchase,
-    "leaves": leaves,
-    "leave": leave,
-    "people": directory_pages.people,
-    "person": directory_pages.person,
-    "teams": directory_pages.teams,
-    "team": directory_pages.team,
-    "spending": directory_pages.spending,
-    "policies": directory_pages.policies,
-    "policy": directory_pages.policy,
-    "rooms": directory_pages.rooms,
-    "room": directory_pages.room,
-    "bookings": directory_pages.bookings,
-    "preferences": directory_pages.preferences,
+    **directory_pages.PAGES,
 }
 _ENTRIES = "home tickets purchases leaves people teams policies rooms bookings preferences"
 NAVIGATION = ui.menu(_ENTRIES)

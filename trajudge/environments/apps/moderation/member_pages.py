@@ -14,18 +14,6 @@ from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext
 
-_MEMBERS = """SELECT * FROM member WHERE instr(lower(handle), lower(:words))
-    AND :status IN ('', status) ORDER BY """
-_MEMBER_SORTS = ("handle", "joined DESC, id", "id")
-
-
-def members(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "status")
-    records = view.state.rows(_MEMBERS + _MEMBER_SORTS[view.ui.sort], **criteria)
-    rows = lists.opens_rows(records, "member", "handle", "joined status until")
-    status = lists.chosen(view, "status", ("active", "suspended"))
-    return lists.searched(view, "members", "member joined status until", rows, (status,))
-
 
 @ui.detail("member", under="members")
 def member(view: PageContext, record: sqlite3.Row) -> Page:
@@ -109,19 +97,6 @@ def rule(view: PageContext, record: sqlite3.Row) -> Page:
     return Page(record["title"], (parts.ItemList(lists.headings("clause body days"), rows),))
 
 
-def appeals(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "status")
-    records = view.state.rows(
-        "SELECT a.*, d.number AS about FROM appeal a JOIN decision d ON d.id = a.decision "
-        "WHERE instr(lower(a.number), lower(:words)) AND :status IN ('', a.status) "
-        "ORDER BY a.filed DESC, a.id",
-        **criteria,
-    )
-    rows = lists.opens_rows(records, "appeal", "number", "filed status")
-    status = lists.chosen(view, "status", ("pending", *OUTCOMES))
-    return lists.searched(view, "appeals", "appeal filed status", rows, (status,))
-
-
 @ui.detail("appeal", under="appeals")
 def appeal(view: PageContext, record: sqlite3.Row) -> Page:
     against = view.state.row("decision", record["decision"])
@@ -137,3 +112,6 @@ def appeal(view: PageContext, record: sqlite3.Row) -> Page:
         hidden = {"appeal": record["id"]}
         blocks = (*blocks, ui.action_form("settle", "settle", *fields, **hidden))
     return Page(record["number"], blocks)
+
+
+PAGES = ui.named_pages(member, decision, warn, suspend, rules, rule, appeal)

@@ -8,7 +8,7 @@ from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
 from trajudge.environments.apps.moderation import member_pages
 from trajudge.environments.apps.moderation.queries import clauses, decisions
-from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
+from trajudge.environments.apps.reading import lists_of
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
@@ -16,13 +16,6 @@ from trajudge.environments.model.spec import PageContext
 
 _REPORTS = """SELECT r.*, p.number AS about, m.id AS author, m.handle, f.name AS forum FROM report r
     JOIN post p ON p.id = r.post JOIN member m ON m.id = p.author JOIN forum f ON f.id = p.forum"""
-_ASKED = """ WHERE instr(lower(r.number), lower(:words)) AND :category IN ('', r.category)
-    AND :status IN ('', r.status) ORDER BY """
-_REPORT_SORTS = ("r.filed DESC, r.id", "r.number", "m.handle, r.id")
-_POSTS = """SELECT p.*, m.handle, f.name FROM post p JOIN member m ON m.id = p.author
-    JOIN forum f ON f.id = p.forum WHERE instr(lower(p.number || ' ' || p.title), lower(:words))
-    AND :forum IN ('', f.name) AND :status IN ('', p.status) ORDER BY """
-_POST_SORTS = ("p.number DESC", "m.handle, p.id", "p.fee DESC, p.id")
 
 
 def home(view: PageContext) -> Page:
@@ -31,23 +24,6 @@ def home(view: PageContext) -> Page:
         "The moderators' desk. Every decision is logged under your name.",
         ui.facts(moderator=view.state.row("account", "me")["name"]),
         ui.section_of("find_post", lists.search_form("posts", view.args.get("words", ""))),
-    )
-
-
-def posts(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "forum", "status")
-    names = (row["name"] for row in view.state.rows("SELECT name FROM forum ORDER BY name"))
-    records = view.state.rows(_POSTS + _POST_SORTS[view.ui.sort], **criteria)
-    rows = lists.opens_rows(records, "post", "number", "title handle name status fee", fee=money)
-    return lists.searched(
-        view,
-        "posts",
-        "post title author forum status fee",
-        rows,
-        (
-            lists.chosen(view, "forum", names),
-            lists.chosen(view, "status", ("visible", "removed")),
-        ),
     )
 
 
@@ -94,41 +70,11 @@ def _report_row(report: sqlite3.Row) -> parts.ListRow:
     )
 
 
-def reports(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "category", "status")
-    records = view.state.rows(_REPORTS + _ASKED + _REPORT_SORTS[view.ui.sort], **criteria)
-    rows = [_report_row(row) for row in records]
-    filters = (
-        lists.chosen(view, "category", CATEGORIES),
-        lists.chosen(view, "status", ("open", "closed")),
-    )
-    return lists.searched(view, "reports", _REPORT_COLUMNS, rows, filters)
-
-
 @ui.detail("report", sql=_REPORTS + " WHERE r.id = :id", under="reports")
 def report(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "category forum filed status note")
     of = ui.section_of("reported", parts.Link(record["about"], "post", {"id": record["post"]}))
     return Page(record["number"], (about, of))
-
-
-def log(view: PageContext) -> Page:
-    action = view.args.get("action", "")
-    records = view.state.rows(
-        "SELECT * FROM entry WHERE :action IN ('', action) ORDER BY noted DESC, id", action=action
-    )
-    rows = [
-        parts.ListRow(row["noted"], (row["moderator"], row["action"], row["about"]))
-        for row in records
-    ]
-    form = lists.filter_form("log", lists.chosen(view, "action", (*ACTIONS.values(), SETTLED)))
-    return lists.list_page(view, "log", "noted moderator action concerns", rows, form, feed=True)
-
-
-def forums(view: PageContext) -> Page:
-    records = view.state.rows("SELECT * FROM forum ORDER BY name")
-    rows = lists.opens_rows(records, "forum", "name", "steward")
-    return lists.table_page("forums", "forum steward", rows)
 
 
 @ui.detail("forum", under="forums")
@@ -162,25 +108,10 @@ def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "alerts")
 
 
-PAGES = ui.named_pages(
-    home,
-    posts,
-    post,
-    reports,
-    report,
-    member_pages.members,
-    member_pages.member,
-    member_pages.decision,
-    member_pages.warn,
-    member_pages.suspend,
-    member_pages.rules,
-    member_pages.rule,
-    member_pages.appeals,
-    member_pages.appeal,
-    log,
-    forums,
-    forum,
-    preferences,
-)
+PAGES = {
+    **lists_of(__package__ or ""),
+    **ui.named_pages(home, post, report, forum, preferences),
+    **member_pages.PAGES,
+}
 _ENTRIES = "home reports posts members appeals rules log forums preferences"
 NAVIGATION = ui.menu(_ENTRIES)

@@ -8,9 +8,6 @@ from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
 from trajudge.environments.apps.press.schema import (
     AUDIENCES,
-    COMMENT_STATES,
-    LICENCES,
-    MAIL_STATES,
     SENDERS,
 )
 from trajudge.environments.model import page as parts
@@ -18,46 +15,16 @@ from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
-_IMAGES = """SELECT * FROM image WHERE instr(lower(caption || ' ' || credit), lower(:words))
-    AND :licence IN ('', licence) ORDER BY """
-_IMAGE_SORTS = ("caption", "credit, id", "id")
-_NEWSLETTERS = """SELECT * FROM newsletter
-    WHERE instr(lower(number || ' ' || subject), lower(:words)) AND :audience IN ('', audience)
-    AND :status IN ('', status) ORDER BY """
-_NEWSLETTER_SORTS = ("number", "subject, id", "id")
-_COMMENTS = """SELECT c.*, a.title FROM comment c JOIN article a ON a.id = c.article
-    WHERE instr(lower(c.number || ' ' || c.reader || ' ' || a.title), lower(:words))
-    AND :status IN ('', c.status) ORDER BY c.posted DESC, c.id"""
-
 
 def _article(view: PageContext, word: str, key: str) -> parts.Section:
     title = view.state.row("article", key)["title"]
     return parts.Section(Word(word), (parts.Link(title, "article", {"id": key}),))
 
 
-def images(view: PageContext) -> Page:
-    records = view.state.rows(
-        _IMAGES + _IMAGE_SORTS[view.ui.sort], **lists.asked_for(view, "licence")
-    )
-    rows = lists.opens_rows(records, "image", "caption", "credit licence fee", fee=money)
-    licence = lists.chosen(view, "licence", LICENCES)
-    return lists.searched(view, "images", "image credit licence fee", rows, (licence,))
-
-
 @ui.detail("image", under="images")
 def image(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "credit licence", fee=money(record["fee"]))
     return Page(record["caption"], (about,))
-
-
-def newsletters(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "audience", "status")
-    records = view.state.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **criteria)
-    rows = lists.opens_rows(records, "newsletter", "number", "subject audience sends status")
-    filters = (lists.chosen(view, "audience", AUDIENCES), lists.chosen(view, "status", MAIL_STATES))
-    columns = "newsletter subject audience sends status"
-    page = lists.searched(view, "newsletters", columns, rows, filters)
-    return page._replace(blocks=(parts.Link(Word("compose_one"), "compose"), *page.blocks))
 
 
 @ui.detail("newsletter", under="newsletters")
@@ -87,13 +54,6 @@ def compose(view: PageContext) -> Page:
     return Page(Word("compose_one"), (ui.action_form("compose", "compose", *fields),))
 
 
-def comments(view: PageContext) -> Page:
-    records = view.state.rows(_COMMENTS, **lists.asked_for(view, "status"))
-    rows = lists.opens_rows(records, "comment", "number", "reader title posted status")
-    filters = (lists.chosen(view, "status", COMMENT_STATES),)
-    return lists.searched(view, "comments", "comment reader article posted status", rows, filters)
-
-
 @ui.detail("comment", under="comments")
 def comment(view: PageContext, record: sqlite3.Row) -> Page:
     about = tuple((Word(name), record[name]) for name in ("reader", "posted", "status"))
@@ -109,15 +69,6 @@ def comment(view: PageContext, record: sqlite3.Row) -> Page:
     return Page(record["number"], blocks)
 
 
-def authors(view: PageContext) -> Page:
-    records = view.state.rows(
-        "SELECT * FROM author WHERE instr(lower(name), lower(:words)) ORDER BY name",
-        **lists.asked_for(view),
-    )
-    rows = lists.opens_rows(records, "author", "name", "desk")
-    return lists.searched(view, "authors", "author desk", rows)
-
-
 @ui.detail("author", under="authors")
 def author(view: PageContext, record: sqlite3.Row) -> Page:
     written = view.state.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
@@ -129,29 +80,8 @@ def author(view: PageContext, record: sqlite3.Row) -> Page:
     return Page(record["name"], (parts.Paragraph(record["about"]), about, their))
 
 
-def rules(view: PageContext) -> Page:
-    records = view.state.rows(
-        "SELECT * FROM rule WHERE instr(lower(subject), lower(:words)) ORDER BY subject",
-        **lists.asked_for(view),
-    )
-    rows = [parts.ListRow(row["subject"], (str(row["most"]), row["advice"])) for row in records]
-    return lists.searched(view, "rules", "subject_of_rule most advice", rows)
-
-
 def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "hints")
 
 
-PAGES = ui.named_pages(
-    images,
-    image,
-    newsletters,
-    newsletter,
-    compose,
-    comments,
-    comment,
-    authors,
-    author,
-    rules,
-    preferences,
-)
+PAGES = ui.named_pages(image, newsletter, compose, comment, author, preferences)

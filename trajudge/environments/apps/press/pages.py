@@ -8,23 +8,17 @@ from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
 from trajudge.environments.apps.press import newsroom_pages
 from trajudge.environments.apps.press.schema import (
-    ARTICLE_STATES,
     DAYS,
     MONTHS,
     PLACEMENTS,
     TAGS,
     VERDICTS,
 )
+from trajudge.environments.apps.reading import lists_of
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
-
-_ARTICLES = """SELECT a.*, s.name AS of, w.name AS by FROM article a
-    JOIN section s ON s.id = a.section JOIN author w ON w.id = a.author
-    WHERE instr(lower(a.title), lower(:words)) AND :section IN ('', s.name)
-    AND :state IN ('', a.state) ORDER BY """
-_ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
 
 
 def home(view: PageContext) -> Page:
@@ -32,15 +26,6 @@ def home(view: PageContext) -> Page:
     welcome = "The publishing desk. What you publish is read at once."
     find = lists.search_form("articles", "")
     return ui.front_page("The Lantern Review", welcome, ui.facts(author=me), find)
-
-
-def articles(view: PageContext) -> Page:
-    criteria = lists.asked_for(view, "section", "state")
-    records = view.state.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **criteria)
-    rows = lists.opens_rows(records, "article", "title", "by of due state")
-    names = [row["name"] for row in view.state.rows("SELECT name FROM section ORDER BY name")]
-    filters = (lists.chosen(view, "section", names), lists.chosen(view, "state", ARTICLE_STATES))
-    return lists.searched(view, "articles", "article author section due state", rows, filters)
 
 
 @ui.detail("article", under="articles")
@@ -112,14 +97,6 @@ def publish(view: PageContext) -> tuple[parts.Field, ...]:
     )
 
 
-def sections(view: PageContext) -> Page:
-    records = view.state.rows(
-        "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
-    )
-    rows = lists.opens_rows(records, "section", "name", "head")
-    return lists.table_page("sections", "section editor", rows)
-
-
 @ui.detail("section", under="sections")
 def section(view: PageContext, record: sqlite3.Row) -> Page:
     drawn = view.state.rows(
@@ -147,9 +124,10 @@ def readers(view: PageContext) -> Page:
     return Page(Word("readers"), tuple(charts))
 
 
-PAGES = (
-    ui.named_pages(home, articles, article, edit, review, publish, sections, section, readers)
-    | newsroom_pages.PAGES
-)
+PAGES = {
+    **lists_of(__package__ or ""),
+    **ui.named_pages(home, article, edit, review, publish, section, readers),
+    **newsroom_pages.PAGES,
+}
 _ENTRIES = "home articles sections readers images newsletters comments authors rules preferences"
 NAVIGATION = ui.menu(_ENTRIES)

@@ -57,7 +57,7 @@ def products(view: PageContext) -> Page:
     return lists.list_page(view, "products", _COLUMNS, rows, _search(words, category))
 
 
-@ui.detail("product", under="products")
+@ui.detail("product", under="products", also="carousel")
 def product(view: PageContext, record: sqlite3.Row) -> Page:
     key = record["id"]
     reviews = view.state.rows("SELECT * FROM review WHERE product = :key ORDER BY id", key=key)

@@ -183,7 +183,7 @@ def packing(view: PageContext) -> Page:
     return lists.list_page(view, "packing", "trip leaves", rows)
 
 
-@ui.detail("list", under="packing", also=False)
+@ui.detail("list", under="packing", also="")
 def packed(view: PageContext, record: sqlite3.Row) -> Page:
     bag = view.args.get("bag", "")
     listed = view.state.rows(
@@ -224,7 +224,7 @@ def job(view: PageContext, record: sqlite3.Row) -> Page:
             parts.Disclosure(
                 Word("rename_it"),
                 (ui.action_form("rename", "rename-job", name, **hidden),),
-                edits=True,
+                drawn="edit",
             ),
             ui.action_form("delete_job", "delete-job", **hidden),
         ),

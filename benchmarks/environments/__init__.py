@@ -1,0 +1,1 @@
+"""The environments' bars and peers, of which ``__main__`` prints the rows."""

@@ -1,1 +1,0 @@
-"""Recorded runs verified again from their facts, without a browser."""
