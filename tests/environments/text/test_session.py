@@ -80,7 +80,7 @@ def test_the_trace_holds_every_request_in_order() -> None:
 
 def test_a_tag_or_role_without_a_rule_is_an_error() -> None:
     """A new widget must not be shown wrongly in silence."""
-    for page in ("<marquee>x</marquee>", "<p role='slider'>x</p>", "<input type='range'>"):
+    for page in ("<marquee>x</marquee>", '<p role="slider">x</p>', '<input type="range">'):
         with pytest.raises(ValueError, match="has no rule in the text engine"):
             write(PageDocument(f"<body>{page}</body>"))
 

@@ -107,6 +107,9 @@ _DIALOGS = frozenset({"dialog", "alertdialog"})
 _GROUPS = frozenset({"group", "radiogroup"})
 
 
+Lengths = tuple[int, int, int]
+
+
 class Within(NamedTuple):
     """Where a node stands: how deep in the full and in the pruned text, inside which name of the
     pruned one, in a dialog or not, in the group of which name."""
@@ -125,7 +128,7 @@ class TreeWriter:
         self._full: list[str] = []
         self._pruned: list[str] = []
         self._elements: list[Element] = []
-        self._focused: str | None = None
+        self.focused: str | None = None
 
     def add(
         self, within: Within, role: str, name: str, more: str = "", *, bid: str = "",
@@ -134,24 +137,43 @@ class TreeWriter:
         """Add a node and return where its children stand. ``more`` is the rest of its line,
         ``bid`` its mark, if it carries one, ``state`` its value for ``Element``."""
         line = f"[{bid}] {role} {name!r}{more}" if bid else f"{role} {name!r}{more}"
-        kept = _kept(role, name, within.around)
-        self._full.append("\t" * within.full + line)
+        full, pruned, around, in_dialog, group = within
+        kept = _kept(role, name, around)
+        self._full.append("\t" * full + line)
         if kept:
-            self._pruned.append("\t" * within.pruned + line)
+            self._pruned.append("\t" * pruned + line)
         if bid:
             if role in _INTERACTIVE:
-                self._elements.append(
-                    Element(bid, role, name, state, within.in_dialog, within.group)
-                )
+                self._elements.append(Element(bid, role, name, state, in_dialog, group))
             if focused:
-                self._focused = bid
+                self.focused = bid
         return Within(
-            within.full + 1,
-            within.pruned + kept,
-            name if kept else within.around,
-            within.in_dialog or role in _DIALOGS,
-            name if role in _GROUPS else within.group,
+            full + 1,
+            pruned + kept,
+            name if kept else around,
+            in_dialog or role in _DIALOGS,
+            name if role in _GROUPS else group,
         )
+
+    def worded(
+        self, within: Within, role: str, name: str, text: str, *, more: str, bid: str,
+        focused: bool,
+    ) -> None:  # fmt: skip
+        """Add a node with one piece of text inside, both as one piece."""
+        line = f"[{bid}] {role} {name!r}{more}"
+        words = f"StaticText {text!r}"
+        indent = "\t" * within.full
+        self._full.append(f"{indent}{line}\n\t{indent}{words}")
+        indent = "\t" * within.pruned
+        if name or role in _INTERACTIVE:
+            more = "" if text in name else f"\n\t{indent}{words}"
+            self._pruned.append(f"{indent}{line}{more}")
+            if role in _INTERACTIVE:
+                self._elements.append(Element(bid, role, name, "", within.in_dialog, within.group))
+        elif text not in within.around:
+            self._pruned.append(f"{indent}{words}")
+        if focused:
+            self.focused = bid
 
     def text(self, within: Within, text: str) -> None:
         """Add a piece of text."""
@@ -160,10 +182,32 @@ class TreeWriter:
         if text not in within.around:
             self._pruned.append("\t" * within.pruned + line)
 
+    def lengths(self) -> Lengths:
+        """Return how much was written until now, for ``join`` and ``replace``."""
+        return len(self._full), len(self._pruned), len(self._elements)
+
+    def join(self, since: Lengths) -> None:
+        """Make one piece of the lines that were added since, which ``replace`` can take out."""
+        full, pruned, _ = since
+        if len(self._full) > full + 1:
+            self._full[full:] = ["\n".join(self._full[full:])]
+        if len(self._pruned) > pruned + 1:
+            self._pruned[pruned:] = ["\n".join(self._pruned[pruned:])]
+
+    def replace(self, since: Lengths, other: TreeWriter) -> None:
+        """Put what another writer wrote, about as many elements, in the stead of a piece."""
+        full, pruned, first = since
+        self._full[full] = "\n".join(other._full)
+        self._pruned[pruned] = "\n".join(other._pruned)
+        if other._elements:
+            elements = [*self._elements]  # those of the last tree stay as they are
+            elements[first : first + len(other._elements)] = other._elements
+            self._elements = elements
+
     def tree(self) -> AccessibilityTree:
         """Return what was written."""
         full, pruned = "\n".join(self._full), "\n".join(self._pruned)
-        return AccessibilityTree(full, pruned, self._elements, self._focused)
+        return AccessibilityTree(full, pruned, self._elements, self.focused)
 
 
 def read(nodes: Sequence[AxNode], marks: Mapping[int, Mark]) -> AccessibilityTree:

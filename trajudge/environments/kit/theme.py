@@ -32,9 +32,10 @@ Kind = Literal["facts", "form", "chart"]
 T = TypeVar("T")
 VOICES = 3  # applications word their labels in two or three voices
 _STAYS_IN_VOICE = 0.75
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
-)
+UNPRINTABLE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+"""What no document can hold, as a pattern."""
+
+_UNPRINTABLE = re.compile(UNPRINTABLE)
 _STRUCTURES: tuple[tuple[ItemsAs, Nav, Choice], ...] = tuple(
     product(("table", "cards", "lines"), ("top", "bottom", "side"), ("list", "radio"))
 )

@@ -7,12 +7,23 @@ that a new widget cannot be shown wrongly in silence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from trajudge.environments.chromium.axtree import AccessibilityTree, TreeWriter, Within
+from trajudge.environments.chromium.axtree import (
+    AccessibilityTree,
+    Lengths,
+    TreeWriter,
+    Within,
+)
 from trajudge.environments.chromium.observation import PageDetails
-from trajudge.environments.text.document import TICKED, HtmlElement, PageDocument, squashed
+from trajudge.environments.text.document import (
+    TICKED,
+    HtmlElement,
+    OpeningTag,
+    PageDocument,
+    squashed,
+)
 
 ROLES = {
     "a": "link", "article": "article", "aside": "complementary", "button": "button",
@@ -72,8 +83,13 @@ _DATE_PARTS = (("Month", 12, "mm"), ("Day", 31, "dd"), ("Year", 275760, "yyyy"))
 
 def write(document: PageDocument, *, visible: bool = True) -> AccessibilityTree:
     """Return the tree, which says what is ``visible`` or does not. Raises ValueError for a tag,
-    role or type of input that it does not know."""
-    return _Walk(document, visible=visible).tree()
+    role or type of input that it does not know.
+
+    Of a document that was written before, only what changed is written again."""
+    walk: _Walk | None = document.written
+    if walk is None or walk.visible != visible or not walk.renew():
+        walk = document.written = _Walk(document, visible=visible)
+    return walk.tree
 
 
 def write_details(document: PageDocument, *, visible: bool = True) -> PageDetails:
@@ -130,19 +146,86 @@ def _stated(element: HtmlElement) -> dict[str, str]:
     return attributes
 
 
+class _Rule(NamedTuple):
+    """How the elements of an opening tag are written: by which method of the walk, as which role,
+    with which name (None: it follows from others, where it is ``worded`` from what is inside) and
+    properties. ``more`` is what every line of the kind says, ``acts`` tells that an element can
+    have the focus or a value."""
+
+    method: Callable[[_Walk, HtmlElement, Within, _Rule], None]
+    role: str = ""
+    name: str | None = None
+    properties: tuple[str, ...] = ()
+    more: str = ""
+    acts: bool = False
+    worded: bool = False
+
+
+class _State(NamedTuple):
+    """What a tree depends on beside the document."""
+
+    held: Sequence[tuple[object, ...]]
+    focused: HtmlElement | None
+    opened: HtmlElement | None
+    left: bool
+    unfolded: list[HtmlElement]
+
+
+class _Spot(NamedTuple):
+    """Where an element that acts was written, with what is inside it."""
+
+    element: HtmlElement
+    within: Within
+    since: Lengths
+
+
 class _Walk:
+    """Writes a document; ``tree`` is what it comes to."""
+
     def __init__(self, document: PageDocument, *, visible: bool) -> None:
         self.document = document
         self.visible = visible
         self.writer = TreeWriter()
         # Theme "lines" writes a colon after terms by its style sheet.
         self.colons = "items-lines" in document.classes
+        self.spots: dict[HtmlElement, _Spot] = {}
+        self.spot: _Spot | None = None  # the one that is being written
+        self.state = self.now()
+        focused = "" if document.left else ", focused"
+        self.children(
+            document.body, self.writer.add(Within(), "RootWebArea", document.title, focused)
+        )
+        self.tree = self.writer.tree()
 
-    def tree(self) -> AccessibilityTree:
-        focused = "" if self.document.left else ", focused"
-        within = self.writer.add(Within(), "RootWebArea", self.document.title, focused)
-        self.children(self.document.body, within)
-        return self.writer.tree()
+    def now(self) -> _State:
+        document = self.document
+        held = [(each.value, each.checked, each.chosen) for each in document.controls]
+        unfolded = [each for each in document.details if "open" in each.attributes]
+        return _State(held, document.focused, document.opened, document.left, unfolded)
+
+    def renew(self) -> bool:
+        """Write again what has another state than in the tree. Gives False where that is no matter
+        of single elements."""
+        before, state = self.state, self.now()
+        if (before.left, before.unfolded) != (state.left, state.unfolded):
+            return False
+        if before == state:
+            return True
+        self.state = state
+        pairs = zip(self.document.controls, before.held, state.held, strict=True)
+        changed: set[HtmlElement | None] = {each for each, was, now in pairs if was != now}
+        if before.opened is not state.opened:
+            changed |= {before.opened, state.opened}
+        changed |= {before.focused, state.focused}
+        writer, self.writer.focused = self.writer, None
+        for spot in {self.spots[each] for each in changed if each and each in self.spots}:
+            self.writer, self.spot = TreeWriter(), spot
+            self.element(spot.element, spot.within)
+            writer.replace(spot.since, self.writer)
+            writer.focused = self.writer.focused or writer.focused
+        self.writer, self.spot = writer, None
+        self.tree = writer.tree()
+        return True
 
     def children(self, element: HtmlElement, within: Within) -> None:
         for child in element.children:
@@ -156,88 +239,107 @@ class _Walk:
             self.writer.text(within, text)
 
     def element(self, element: HtmlElement, within: Within) -> None:
-        attributes, tag = element.attributes, element.tag
-        silent = tag == "img" and not attributes.get("alt")  # for the eye alone
-        if silent or "inert" in attributes or "hidden" in attributes:
+        opening = element.opening
+        rule: _Rule | None = opening.rule
+        if rule is None:
+            rule = opening.rule = _rule(opening)
+        if not rule.acts or self.spot is not None:
+            rule.method(self, element, within, rule)
+            if self.spot is not None and rule.acts:
+                self.spots[element] = self.spot
             return
-        role = attributes.get("role")
-        if role is None:
-            if tag == "section" and self.label_of(element):
-                role = "region"
-            elif tag in TRANSPARENT or (tag == "p" and _is_picture(element)):
-                self.children(element, within)
-                return
-            else:
-                role = ROLES.get(tag)
-        elif role not in EXPLICIT:
-            raise ValueError(f"the role {role!r} has no rule in the text engine")
-        if role is None:
-            raise ValueError(f"<{tag}> has no rule in the text engine")
-        if tag == "input":
-            self.input(element, within)
-        elif tag == "select":
-            self.choice(element, within)
-        elif tag == "textarea":
-            self.typed(element, within, "textbox")
-        elif tag == "label":
-            self.label(element, within)
-        else:
-            self.plain(element, within, role)
+        since = self.writer.lengths()
+        self.spot = self.spots[element] = _Spot(element, within, since)
+        rule.method(self, element, within, rule)
+        self.spot = None
+        self.writer.join(since)
 
-    def plain(self, element: HtmlElement, within: Within, role: str) -> None:
-        attributes = element.attributes
-        if role == "header":
-            role = "rowheader" if attributes.get("scope") == "row" else "columnheader"
-        properties = _disabled(element)
-        if attributes.get("aria-modal") == "true":
-            properties = (*properties, "modal=True")
-        if element.tag == "summary" and (details := element.parent) is not None:
-            properties = (*properties, f"expanded={'open' in details.attributes}")
-            role += "Grouped" if "name" in details.attributes else ""
-        inside = self.add(element, within, role, self.name(element, role), properties)
-        if element.tag == "details" and "open" not in attributes:
-            if (summary := element.summary) is not None:
-                self.element(summary, inside)
-            return
+    def skip(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        """Write nothing."""
+
+    def inner(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        self.children(element, within)
+
+    def paragraph(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        if _is_picture(element):
+            self.children(element, within)
+        else:
+            self.plain(element, within, rule)
+
+    def plain(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        name, role = rule.name, rule.role
+        if len(element.children) == 1 and not (role == "term" and self.colons):
+            [words] = element.children
+            if isinstance(words, str) and (text := squashed(words)):
+                if name is None:
+                    name = text if rule.worded else self.name(element, role)
+                focused = element is self.document.focused
+                more = self.traits(rule, rule.properties, focused=focused)
+                self.writer.worded(
+                    within, role, name, text, more=more, bid=element.bid, focused=focused
+                )
+                return
+        if name is None:
+            name = self.name(element, role)
+        inside = self.add(element, within, rule, role, name, properties=rule.properties)
         self.children(element, inside)
         if role == "term" and self.colons:
             self.text(":", inside)
+
+    def summary(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        role, properties = rule.role, rule.properties
+        if (details := element.parent) is not None:
+            properties = (*properties, f"expanded={'open' in details.attributes}")
+            role += "Grouped" if "name" in details.attributes else ""
+        name = self.name(element, role) if rule.name is None else rule.name
+        self.children(element, self.add(element, within, rule, role, name, properties=properties))
+
+    def details(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        name = self.name(element, rule.role) if rule.name is None else rule.name
+        inside = self.add(element, within, rule, rule.role, name, properties=rule.properties)
+        if "open" in element.attributes:
+            self.children(element, inside)
+        elif (summary := element.summary) is not None:
+            self.element(summary, inside)
 
     def add(
         self,
         element: HtmlElement,
         within: Within,
+        rule: _Rule,
         role: str,
         name: str,
-        properties: Sequence[str] = (),
         *,
+        properties: Sequence[str] = (),
         value: object = "",
         state: str = "",
     ) -> Within:
         """Write the line of an element; ``state`` is its value as agents see it."""
-        line = ", clickable" if element.tag in _CLICKABLE else ""
-        if self.visible:
-            line += ", visible"
-        if element.tag in _FLAT and not element.children:
-            line = ""
-        if value != "":
-            line = f" value={value!r}{line}"
         # Of a date, one of its parts has the focus.
         focused = role != "Date" and element is self.document.focused
-        if focused:
-            properties = [*properties, "focused"]
-        if properties:
-            line = ", ".join([line, *sorted(properties)])
+        boxed = element.tag not in _FLAT or bool(element.children)
+        more = self.traits(rule, properties, focused=focused, boxed=boxed)
+        if value != "":
+            more = f" value={value!r}{more}"
         return self.writer.add(
-            within, role, name, line, bid=element.bid, state=state, focused=focused
+            within, role, name, more, bid=element.bid, state=state, focused=focused
         )
 
+    def traits(
+        self, rule: _Rule, properties: Sequence[str], *, focused: bool, boxed: bool = True
+    ) -> str:
+        """Return what a line says of its element after the name and the value."""
+        more = (f"{rule.more}, visible" if self.visible else rule.more) if boxed else ""
+        if focused:
+            properties = [*properties, "focused"]
+        return ", ".join([more, *sorted(properties)]) if properties else more
+
     def name(self, element: HtmlElement, role: str) -> str:
-        attributes = element.attributes
+        """Return the name that an element has from others."""
         if label := self.label_of(element):
             return label
         if element.tag == "img":
-            return squashed(attributes.get("alt", ""))
+            return squashed(element.attributes.get("alt", ""))
         if element.tag == "fieldset":
             legend = next((e for e in element.elements() if e.tag == "legend"), None)
             return squashed(legend.text()) if legend else ""
@@ -261,43 +363,35 @@ class _Walk:
 
     # --- controls ---
 
-    def label(self, element: HtmlElement, within: Within) -> None:
+    def label(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
         control = self.document.by_id.get(element.attributes.get("for", ""))
         if control is not None and control.kind in ("checkbox", "radio"):
             return
-        self.children(element, self.add(element, within, "LabelText", ""))
+        self.children(element, self.add(element, within, rule, "LabelText", ""))
 
-    def input(self, element: HtmlElement, within: Within) -> None:
-        kind = element.kind
-        if kind == "hidden":
-            return
-        role = INPUTS.get(kind)
-        if role is None:
-            raise ValueError(f"<input type={kind!r}> has no rule in the text engine")
-        if kind in ("checkbox", "radio"):
-            checked = "true" if element.checked else "false"
-            properties = [f"checked={checked!r}", *_disabled(element)]
-            role = element.attributes.get("role", role)
-            self.add(element, within, role, self.labelled(element), properties, state=checked)
-        elif kind == "date":
-            self.date(element, within)
-        elif kind == "number":
-            self.number(element, within)
-        elif kind == "file":
-            self.file(element, within)
-        else:
-            self.typed(element, within, role)
+    def ticked(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        checked = "true" if element.checked else "false"
+        properties = [f"checked={checked!r}", *rule.properties]
+        self.add(
+            element,
+            within,
+            rule,
+            rule.role,
+            self.labelled(element),
+            properties=properties,
+            state=checked,
+        )
 
-    def typed(self, element: HtmlElement, within: Within, role: str) -> None:
-        value = element.value
-        properties = [*_disabled(element), *_required(element)]
+    def typed(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+        value, name = element.value, self.labelled(element)
+        properties = [*rule.properties, *_required(element)]
         inside = self.add(
-            element, within, role, self.labelled(element), properties, value=value, state=value
+            element, within, rule, rule.role, name, properties=properties, value=value, state=value
         )
         for line in value.split("\n"):
             self.text(line, inside)
 
-    def number(self, element: HtmlElement, within: Within) -> None:
+    def number(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
         value = element.value
         number = float(value) if value else 0.0
         shown: object = "" if not value else int(number) if number.is_integer() else number
@@ -306,24 +400,41 @@ class _Walk:
         inside = self.add(
             element,
             within,
+            rule,
             "spinbutton",
             self.labelled(element),
-            [*_disabled(element), *_required(element), *limits],
+            properties=[*rule.properties, *_required(element), *limits],
             value=shown,
             state=str(shown),
         )
         self.text(value, inside)
 
-    def file(self, element: HtmlElement, within: Within) -> None:
+    def file(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
         name = self.labelled(element) or "Choose File"
         value = element.value or "No file chosen"
-        self.add(element, within, "button", name, _disabled(element), value=value, state=value)
+        self.add(
+            element,
+            within,
+            rule,
+            "button",
+            name,
+            properties=rule.properties,
+            value=value,
+            state=value,
+        )
 
-    def date(self, element: HtmlElement, within: Within) -> None:
+    def date(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
         value = element.value
         name = self.labelled(element)
         inside = self.add(
-            element, within, "Date", name, _disabled(element), value=value, state=value
+            element,
+            within,
+            rule,
+            "Date",
+            name,
+            properties=rule.properties,
+            value=value,
+            state=value,
         )
         year, month, day = [*value.split("-"), "", ""][:3] if value else ("", "", "")
         for (part, most, shown), typed in zip(_DATE_PARTS, (month, day, year), strict=True):
@@ -336,10 +447,10 @@ class _Walk:
         picker = "Show date picker Show date picker"
         self.writer.add(inside, "button", picker, ", hasPopup='menu'")
 
-    def choice(self, element: HtmlElement, within: Within) -> None:
+    def choice(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
         chosen = element.chosen
         if "size" in element.attributes:
-            self.listbox(element, within, chosen)
+            self.listbox(element, within, rule, chosen)
             return
         value = chosen.label if chosen is not None else ""
         is_open = element is self.document.opened
@@ -347,20 +458,25 @@ class _Walk:
         inside = self.add(
             element,
             within,
+            rule,
             "combobox",
             self.labelled(element),
-            [*_disabled(element), *popup, *_required(element)],
+            properties=[*rule.properties, *popup, *_required(element)],
             value=value,
             state=value,
         )
         inside = self.writer.add(inside, "MenuListPopup", "")
         self.options(element, inside, chosen)
 
-    def listbox(self, element: HtmlElement, within: Within, chosen: HtmlElement | None) -> None:
+    def listbox(
+        self, element: HtmlElement, within: Within, rule: _Rule, chosen: HtmlElement | None
+    ) -> None:
         """Write a list that shows several of its options."""
-        properties = [*_disabled(element), "multiselectable=False", "orientation='vertical'"]
+        properties = [*rule.properties, "multiselectable=False", "orientation='vertical'"]
         properties += _required(element)
-        inside = self.add(element, within, "listbox", self.labelled(element), properties)
+        inside = self.add(
+            element, within, rule, "listbox", self.labelled(element), properties=properties
+        )
         self.options(element, inside, chosen, ", visible")
 
     def options(
@@ -372,6 +488,59 @@ class _Walk:
                 inside, "option", option.label, f"{more}, selected={selected}",
                 bid=option.bid, state=str(selected).lower(),
             )  # fmt: skip
+
+
+_CONTROLS = {"label": _Walk.label, "select": _Walk.choice, "textarea": _Walk.typed}
+_OF_INPUTS = {
+    "checkbox": _Walk.ticked, "date": _Walk.date, "file": _Walk.file, "number": _Walk.number,
+    "radio": _Walk.ticked,
+}  # fmt: skip
+
+
+def _rule(opening: OpeningTag) -> _Rule:
+    """Return how the elements of an opening tag are written."""
+    attributes, tag, kind = opening.attributes, opening.tag, opening.kind
+    silent = tag == "img" and not attributes.get("alt")  # for the eye alone
+    if silent or kind == "hidden" or "inert" in attributes or "hidden" in attributes:
+        return _Rule(_Walk.skip)
+    role = attributes.get("role") or ROLES.get(tag)
+    if "role" in attributes and role not in EXPLICIT:
+        raise ValueError(f"the role {role!r} has no rule in the text engine")
+    if role is None and tag in TRANSPARENT:
+        if tag != "section" or not attributes.keys() & {"aria-label", "aria-labelledby"}:
+            return _Rule(_Walk.inner)
+        role = "region"
+    if role is None:
+        raise ValueError(f"<{tag}> has no rule in the text engine")
+    properties = ("disabled=True",) if "disabled" in attributes else ()
+    more = ", clickable" if tag in _CLICKABLE else ""
+    if kind:
+        if kind not in INPUTS:
+            raise ValueError(f"<input type={kind!r}> has no rule in the text engine")
+        role = attributes.get("role", INPUTS[kind])
+        method = _OF_INPUTS.get(kind, _Walk.typed)
+        return _Rule(method, role, None, properties, more, acts=True)
+    if tag in _CONTROLS:
+        return _Rule(_CONTROLS[tag], role, None, properties, more, acts=tag != "label")
+    return _plain_rule(opening, role, properties, more)
+
+
+def _plain_rule(opening: OpeningTag, role: str, properties: tuple[str, ...], more: str) -> _Rule:
+    attributes, tag = opening.attributes, opening.tag
+    if role == "header":
+        role = "rowheader" if attributes.get("scope") == "row" else "columnheader"
+    if attributes.get("aria-modal") == "true":
+        properties = (*properties, "modal=True")
+    methods = {"details": _Walk.details, "summary": _Walk.summary}
+    if "role" not in attributes:
+        methods["p"] = _Walk.paragraph
+    name: str | None = squashed(attributes.get("aria-label", ""))
+    by_others = "aria-labelledby" in attributes or tag in ("fieldset", "img")
+    if "aria-labelledby" in attributes or (not name and (by_others or role in _FROM_CONTENT)):
+        name = None
+    method = methods.get(tag, _Walk.plain)
+    acts = tag in _CLICKABLE
+    return _Rule(method, role, name, properties, more, acts=acts, worded=not by_others)
 
 
 def _is(child: HtmlElement | str, tag: str) -> bool:
@@ -398,10 +567,6 @@ def _parts(element: HtmlElement) -> Iterator[str]:
             yield child.attributes.get("alt", "")
         elif child.tag != "form":
             yield child.attributes.get("aria-label") or " ".join(_parts(child))
-
-
-def _disabled(element: HtmlElement) -> tuple[str, ...]:
-    return ("disabled=True",) if "disabled" in element.attributes else ()
 
 
 def _required(element: HtmlElement) -> tuple[str, ...]:
