@@ -29,6 +29,7 @@ UNDOABLE = {
         "silence-busier",
     },
     "press": {"pin-by-readers"},
+    "mail": {"add-filter"},
 }
 # What stays behind where a thing is called off and not deleted.
 CALLED_OFF = {
@@ -46,6 +47,7 @@ IN_PART = {
     "toolbox": {"keep-both"},
     "console": {"share-quota"},
     "office": {"mail-wish", "mail-ticket-assign"},
+    "mail": {"replace-filter", "restore"},  # of "restore" in some instances alone
 }
 
 
@@ -84,7 +86,9 @@ def test_every_row_is_as_it_was_or_called_off(app: str) -> None:
 @pytest.mark.parametrize("app", IN_PART)
 def test_what_is_taken_back_in_part_is_not_done(app: str) -> None:
     for scenario in IN_PART[app]:
-        for run in feasible(app, scenario):
+        runs = [run for run in feasible(app, scenario) if undo_plan(run) is not None]
+        assert runs
+        for run in runs:
             changes = left(run)
             assert changes, run.config.id
             assert not report_changes(run.scenario, run.bound, changes).holds, run.config.id
