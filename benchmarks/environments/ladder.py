@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
+from benchmarks.environments.sample import configs
 from trajudge.environments.agents.ladder import RUNGS, LadderAgent, Skills
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import ORACLE
@@ -14,7 +16,6 @@ from trajudge.environments.checks.guessing import guessing_floors
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
-from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
 from trajudge.environments.model.spec import App
 from trajudge.environments.recording.episode import play_offline
 from trajudge.environments.recording.recorder import recorded_offline
@@ -56,24 +57,9 @@ def ladder(instances: int) -> None:
 
 def _of_each(app: App, instances: int) -> Iterator[Case]:
     for scenario in app.scenarios:
-        rng = generator("ladder", app.id, scenario.id, 1)
-        found = 0
-        for _ in range(8 * instances):
-            instance, profile, look, state = rng.integers(
-                (10_000, PROFILES, THEMES, STATES)
-            ).tolist()
-            config = Config(
-                app=app.id,
-                scenario=scenario.id,
-                instance=instance,
-                profile=profile,
-                theme=look,
-                ui=state,
-                seed=1,
-            )
-            if found < instances and isinstance(case := check(app, config), Case):
-                found += 1
-                yield case
+        drawn = islice(configs(app, scenario.id, 1), 8 * instances)
+        checked = (check(app, config) for config in drawn)
+        yield from islice((case for case in checked if isinstance(case, Case)), instances)
 
 
 def _climb(case: Case, rung: str, skills: Skills | None) -> bool:
