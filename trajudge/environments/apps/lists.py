@@ -243,8 +243,3 @@ def opens_rows(
             row[title], page, row["id"], *(shown.get(name, str)(row[name]) for name in names)
         ),
     )
-
-
-def index_page(page: str, heading: str, rows: Iterable[sqlite3.Row], to: str, title: str) -> Page:
-    """Make a page of links to rows, each shown by a column and opened on the page ``to``."""
-    return table_page(page, heading, opens_rows(rows, to, title, ""))
