@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
+
+import orjson
 
 from trajudge.environments.model.schema import TableSchema
 
@@ -19,6 +22,15 @@ Value = str | int
 Rows = Mapping[str, Sequence[Sequence[Value]]]
 Record = Mapping[str, Value]
 Dump = Mapping[str, Mapping[str, Record]]
+
+
+class TableRows(dict[str, Record]):
+    """The rows of a table by key, not to be changed: states that hold the same share them."""
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The name of the rows: equal for equal rows."""
+        return sha256(orjson.dumps(self, option=orjson.OPT_SORT_KEYS)).digest()
 
 
 class AppState:
@@ -180,7 +192,9 @@ class AppState:
         read: dict[str, Mapping[str, Record]] = {}
         for name, rows in self.cells(self.tables.keys() - known.keys()).items():
             names = self.tables[name].names
-            read[name] = {str(row[0]): dict(zip(names, row, strict=True)) for row in rows}
+            read[name] = TableRows(
+                (str(row[0]), dict(zip(names, row, strict=True))) for row in rows
+            )
         both = {**known, **read}
         if not self.db.in_transaction:  # what is undone later is not kept
             known |= read
@@ -194,7 +208,12 @@ def token(*parts: Any) -> str:
 
 def digest(dump: Dump) -> str:
     """Return a short name for a state: equal for equal states."""
-    return sha256(json.dumps(dump, sort_keys=True).encode()).hexdigest()[:16]
+    whole = sha256()
+    for name in sorted(dump):
+        rows = dump[name]
+        whole.update(name.encode() + b"\0")
+        whole.update((rows if isinstance(rows, TableRows) else TableRows(rows)).digest)
+    return whole.hexdigest()[:16]
 
 
 class Change(NamedTuple):
