@@ -22,7 +22,7 @@ from tests.screens import on_one_line
 from tests.tables import mistakes
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.agents.script import AGENTS, Behaviour
+from trajudge.environments.agents.script import AGENTS, LADDER, RESILIENT, Behaviour
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.variant import MARK, RunVariant
@@ -90,7 +90,7 @@ def runs_of(folder: Path) -> list[Trajectory]:
 def text_of(folder: Path) -> tuple[bytes, ...]:
     """What the same seed makes the same. Unpacked: a compressed file may hold its time."""
     facts = [json.loads(line) for line in (folder / "facts.jsonl").read_text().splitlines()]
-    keys = {fact.pop("code_key") for fact in facts}
+    keys = {fact["code_key"] for fact in facts}
     assert len(keys) == len(facts)  # every run has a key of its own
     runs = b"".join(
         run.model_dump_json(
@@ -186,6 +186,37 @@ def test_a_recording_that_was_ended_goes_on(
     assert not (out / "runs.jsonl").exists()
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_a_text_recording_is_the_same_files_again(cases: Path, tmp_path: Path) -> None:
+    """In another process, with two workers, another seed of hashes and no browser."""
+    agents = ["--agent", "all", "ladder", "resilient", "oracle"]
+    words = ["--cases", str(cases), "--engine", "text", *agents]
+    code = main([*words, "--out", str(tmp_path / "a")])
+    again = [sys.executable, "-m", "trajudge.eval.cli", "env", "record", *words]
+    process = start([*again, "--out", str(tmp_path / "b"), "--workers", "2"])
+    _, errors = process.communicate(timeout=BUSY)
+    assert process.returncode == code == OK, errors
+    runs = runs_of(tmp_path / "a")
+    assert {run.key.agent for run in runs} > {*AGENTS, *LADDER, *RESILIENT}
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+@pytest.mark.browser
+def test_without_a_browser_labels_and_codes_are_those_of_chromium(
+    recorded: Path, cases: Path, tmp_path: Path
+) -> None:
+    record(RecordingPlan(cases, chosen(QUICK), seed=1, engine="text"), tmp_path)
+    assert (tmp_path / "labels.jsonl").read_bytes() == (recorded / "labels.jsonl").read_bytes()
+    facts = [(folder / "facts.jsonl").read_bytes() for folder in (tmp_path, recorded)]
+    assert facts[0] == facts[1]
+    assert not any((tmp_path / "images").iterdir())
+
+
 @pytest.mark.browser
 def test_a_complete_recording_is_not_made_again(recorded: Path, cases: Path) -> None:
     before = text_of(recorded)
@@ -239,6 +270,8 @@ def test_why_an_agent_has_fewer_runs_is_said(tmp_path: Path) -> None:
     --attempts 1001 => must be at most 1000
     --seed -1 => --seed
     --max-cost 1 => --model
+    --engine text --faults plan.json => --faults: needs --engine chromium
+    --engine text --representation both => --representation both: needs --engine chromium
     --model scripted-b => scripted
     --model no-provider => --base-url
     --model m --base-url http://127.0.0.1:9 --max-tokens x => max-tokens

@@ -171,6 +171,9 @@ def plan_of(config: RecordConfig) -> campaign.RecordingPlan:
     """Open the model, if one is named, and plan the recording. Raises UserError."""
     if config.text_only and config.faults is None:
         raise UserError("--text-only: goes with --faults PLAN: add it, or leave --text-only out")
+    if config.engine == "text" and (config.faults or config.representation != "axtree"):
+        option = "--faults" if config.faults else f"--representation {config.representation}"
+        raise UserError(f"{option}: needs --engine chromium")
     every = ("resilient",) if config.faults else ("all",)
     words = config.agent or (() if config.model else every)
     plugins = _plugins_of(config, [word for word in words if is_plugin(word)])
@@ -186,6 +189,7 @@ def plan_of(config: RecordConfig) -> campaign.RecordingPlan:
         config.payloads,
         _variants_of(config),
         plugins,
+        config.engine,
     )
 
 

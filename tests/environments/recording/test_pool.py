@@ -30,12 +30,11 @@ IDLE = agent(Behaviour.NOTHING)
 
 
 def texts(recorded: Recorded) -> str:
-    """The run without its pictures and its key, which is drawn anew for each run."""
+    """The run without its pictures."""
     steps = [
         s.model_dump(exclude={"observation": {"screenshot"}}) for s in recorded.trajectory.steps
     ]
-    facts = {name: fact for name, fact in recorded.facts.items() if name != "code_key"}
-    return repr((steps, recorded.trajectory.answer, recorded.finding, facts))
+    return repr((steps, recorded.trajectory.answer, recorded.finding, recorded.facts))
 
 
 def crash(recorder: Recorder, task: Job) -> str:

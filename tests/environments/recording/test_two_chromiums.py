@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ from trajudge.environments.agents.script import Behaviour
 from trajudge.environments.chromium import browser
 from trajudge.environments.recording import recorder
 from trajudge.environments.recording.episode import Recorded
-from trajudge.environments.serving.server import serve
 from trajudge.trajectories.model import Step
 from trajudge.util.machine import CHROMIUMS
 
 pytestmark = pytest.mark.browser
 
-SECRET = bytes(32)
 JOBS = [
     job(sound("spent", profile=2, theme=3, ui=2), agent(Behaviour.ORACLE)),
     job(sound("image-fee", "press", ui=0), agent(Behaviour.ORACLE)),
@@ -31,10 +28,9 @@ JOBS = [
 
 
 def recorded_in(program: Path, monkeypatch: pytest.MonkeyPatch) -> list[Recorded]:
-    """Record the jobs in ``program``, with operation codes of one secret."""
+    """Record the jobs in ``program``."""
     with monkeypatch.context() as changed:
         changed.setattr(browser, "find_chromium", lambda: str(program))
-        changed.setattr(recorder, "serve", partial(serve, SECRET))
         with recorder.open_recorder(seed=0) as running:
             return [running.record(each) for each in JOBS]
 

@@ -36,13 +36,12 @@ from trajudge.environments.gym.observation import (
 from trajudge.environments.gym.pages import ChromiumPages, DetailedPage, Pages, TextPages
 from trajudge.environments.gym.spaces import ActionText
 from trajudge.environments.model.case import Case, read_cases
-from trajudge.environments.model.config import SPLITS, Config, Split
+from trajudge.environments.model.config import SPLITS, Config, Engine, Split
 from trajudge.environments.recording.episode import VIEWPORT, Episode, Viewport
 from trajudge.environments.recording.recorder import raise_mistake
 from trajudge.environments.verify.frame import report_changes
 from trajudge.util.errors import UserError
 
-Engine = Literal["text", "chromium"]
 ObservationForm = Literal["text", "browsergym"]
 RewardForm = Literal["final", "progress"]
 

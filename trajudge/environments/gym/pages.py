@@ -39,7 +39,7 @@ class ChromiumPages:
 
     def __init__(self, viewport: Viewport, visible: Visible, *, pictures: bool) -> None:
         self._viewport, self._visible, self._pictures = viewport, visible, pictures
-        self._recorder = Recorder(seed=0)
+        self._recorder = Recorder(seed=0, secret=token_bytes(32))
 
     @contextmanager
     def open(self, job: Job, name: str) -> Iterator[OpenRun]:

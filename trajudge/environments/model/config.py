@@ -10,6 +10,7 @@ from pydantic import Field
 
 from trajudge.trajectories.model import Record
 
+Engine = Literal["text", "chromium"]
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 PROFILES = 12

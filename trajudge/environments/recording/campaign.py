@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,7 +34,7 @@ from trajudge.environments.agents.script import (
 )
 from trajudge.environments.apps import load_app
 from trajudge.environments.model.case import Case, read_cases
-from trajudge.environments.model.config import Config
+from trajudge.environments.model.config import Config, Engine
 from trajudge.environments.model.payload import USER_CONTENT, Payload, drawn, read_payloads
 from trajudge.environments.model.variant import MARK, RunVariant
 from trajudge.environments.recording.episode import Recorded
@@ -120,23 +120,22 @@ def _with_promotion(config: Config) -> Config:
 
 
 def chosen(words: Sequence[str]) -> list[str]:
-    """Return the agents named, by name or by behaviour. Raises UserError for a name that is
-    neither."""
+    """Return the agents named, by name, by behaviour or as a group, each once. Raises UserError for
+    a name that is none of these."""
     behaviours = {name: behaviour.value for name, behaviour in AGENTS.items()}
     behaviours |= {name: f"resilient-{resilience_of(name)}" for name in RESILIENT}
     behaviours |= {name: f"ladder-{rung}" for name, rung in LADDER.items()}
     by_behaviour = {behaviour: name for name, behaviour in behaviours.items()}
-    whole = {"all": list(AGENTS), "resilient": list(RESILIENT), "ladder": list(LADDER)}
-    if len(words) == 1 and words[0] in whole:
-        return whole[words[0]]
+    groups = {"all": [*AGENTS], "resilient": [*RESILIENT], "ladder": [*LADDER]}
     for word in words:
-        if word not in behaviours and word not in by_behaviour:
+        if word not in behaviours and word not in by_behaviour and word not in groups:
             known = ", ".join(f"{name} ({behaviour})" for name, behaviour in behaviours.items())
             raise UserError(
                 f"no agent is called {word!r}: name a Python file of your own, or choose from all, "
                 f"resilient, ladder, {known}"
             )
-    return [by_behaviour.get(word, word) for word in words]
+    named = (groups.get(word, [by_behaviour.get(word, word)]) for word in words)
+    return [*dict.fromkeys(chain.from_iterable(named))]
 
 
 # --- a recording ---
@@ -175,6 +174,7 @@ class RecordingPlan(NamedTuple):
     payloads: Path | None = None
     variants: Sequence[RunVariant] = ()
     plugins: Sequence[AgentPlugin] = ()
+    engine: Engine = "chromium"
 
     @property
     def names(self) -> list[str]:
@@ -225,7 +225,7 @@ def record(
                 failures.append(f"{run_name(job)}: {failure}")
             show("recording", next(numbers), len(jobs))
 
-        each = partial(for_all, keep=keep, seed=seed, workers=workers, arm=arm)
+        each = partial(for_all, keep=keep, seed=seed, workers=workers, arm=arm, engine=plan.engine)
         failed += each([job for job in missing if is_scripted(job.agent)], Recorder.record)
         plugins = {plugin.name: plugin for plugin in plan.plugins}
         ours = [job for job in missing if job.agent in plugins]
@@ -255,6 +255,7 @@ def _described(plan: RecordingPlan, arm: FaultArm | None) -> dict[str, Any]:
         "cases": sha256(read_regular(plan.cases)).hexdigest(),
         "agents": plan.names,
         "seed": plan.seed,
+        "engine": plan.engine,
     }
     if plan.plugins:
         record["plugins"] = [plugin.description for plugin in plan.plugins]
@@ -276,7 +277,8 @@ def table(counts: Counts) -> Table:
         base, mark, variant = agent.partition(MARK)
         known = behaviour_of(base)
         cells = (str(row[name]) for name in COUNTED)
-        word = known.value if known else resilience_of(base) or "not scripted"
+        rung = f"ladder-{LADDER[base]}" if base in LADDER else ""
+        word = known.value if known else resilience_of(base) or rung or "not scripted"
         word += f", {variant}" if mark else ""
         rows.append((agent, word, *cells))
     return Table("Labels by agent", ("agent", "behaviour", *COUNTED), rows)

@@ -16,9 +16,10 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from hashlib import sha256
 from multiprocessing import get_context
 from queue import SimpleQueue
-from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from trajudge.environments.agents.ladder import RUNGS, LadderAgent
@@ -30,6 +31,7 @@ from trajudge.environments.apps import mistakes_of
 from trajudge.environments.checks.variation import changed_case
 from trajudge.environments.chromium import launch
 from trajudge.environments.model.axes import generator
+from trajudge.environments.model.config import Engine
 from trajudge.environments.recording.episode import Recorded, play, play_offline, viewport_of
 from trajudge.environments.recording.fault_proxy import FaultArm, FaultProxy, open_proxy
 from trajudge.environments.serving.run import ServedRun
@@ -51,22 +53,35 @@ def run_name(job: Job) -> str:
 
 
 class Recorder:
-    """Plays jobs one after another in one browser, which starts with the first. The operation codes
-    are keyed by a secret that is drawn here: no seed gives them away. With an ``arm`` the browser
-    is behind a proxy that carries out its faults. Without ``pictures`` only text is recorded."""
+    """Plays jobs one after another, in one browser, which starts with the first, or by the
+    ``engine`` "text" without one. ``secret`` keys the operation codes; by default it follows from
+    the seed, so that a recording can be made again. With an ``arm`` the browser is behind a proxy
+    that carries out its faults. Without ``pictures`` only text is recorded."""
 
     pictures = True
 
-    def __init__(self, seed: int, arm: FaultArm | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        arm: FaultArm | None = None,
+        engine: Engine = "chromium",
+        secret: bytes = b"",
+    ) -> None:
         self.seed = seed
+        self.engine: Engine = engine
+        self.secret = secret or sha256(f"recording {seed}".encode()).digest()
         self._outer = ExitStack()
-        self.server: Server = self._outer.enter_context(serve())
         self.proxy: FaultProxy | None = None
         if arm is not None:
             self.pictures = arm.pictures
             self.proxy = self._outer.enter_context(open_proxy(arm, self.server.port, seed))
         self._inner = ExitStack()
         self._browser: Browser | None = None
+
+    @cached_property
+    def server(self) -> Server:
+        """The server of the browser's pages, which starts when it is first asked for."""
+        return self._outer.enter_context(serve(self.secret))
 
     @property
     def browser(self) -> Browser:
@@ -75,6 +90,11 @@ class Recorder:
             address = self.proxy.address if self.proxy else ""
             self._browser = self._inner.enter_context(launch(self.server.port, address))
         return self._browser
+
+    def start(self) -> None:
+        """Open the browser, if the engine is one. Raises what ``launch`` raises."""
+        if self.engine == "chromium":
+            _ = self.browser
 
     def renew(self) -> None:
         """Have a fresh browser for the next job."""
@@ -126,15 +146,18 @@ class Recorder:
             except UserError as mistake:
                 raise NotPlayed(str(mistake)) from mistake
 
-        recorded = play(
-            self.server,
-            self.browser,
-            job,
-            agent,
-            viewport=viewport_of(job),
-            pictures=pictures,
-            proxy=proxy,
-        )
+        if self.engine == "text":
+            recorded = play_offline(job, agent, self.secret)
+        else:
+            recorded = play(
+                self.server,
+                self.browser,
+                job,
+                agent,
+                viewport=viewport_of(job),
+                pictures=pictures,
+                proxy=proxy,
+            )
         try:
             for run in served:
                 raise_mistake(run)
@@ -162,12 +185,8 @@ def raise_mistake(run: ServedRun) -> None:
 
 def recorded_offline(job: Job, seed: int) -> Recorded:
     """Play a scripted agent's job without a browser. Raises NotPlayed."""
-    secret = token_bytes(32)
-    actions: Sequence[str] = ()
-    if AGENTS[job.agent] is Behaviour.REPLAYS:
-        oracle = play_offline(changed_job(job), lambda run: Scripted(run, ORACLE, 0, seed), secret)
-        actions = actions_of(oracle)
-    return play_offline(job, lambda run: scripted(run, job, seed, actions), secret)
+    with open_recorder(seed, engine="text") as recorder:
+        return recorder.record(job)
 
 
 def scripted(run: ServedRun, job: Job, seed: int, recorded: Sequence[str] = ()) -> Scripted:
@@ -191,9 +210,11 @@ def actions_of(recorded: Recorded) -> list[str]:
 
 
 @contextmanager
-def open_recorder(seed: int, arm: FaultArm | None = None) -> Iterator[Recorder]:
+def open_recorder(
+    seed: int, arm: FaultArm | None = None, engine: Engine = "chromium"
+) -> Iterator[Recorder]:
     """Open a recorder in this process."""
-    made = Recorder(seed, arm)
+    made = Recorder(seed, arm, engine)
     try:
         yield made
     finally:
@@ -206,7 +227,7 @@ T = TypeVar("T")
 TRIES = 2  # of a job that fails for no known reason, the second in a fresh browser
 Work = Callable[[Recorder, Job], T]
 Keep = Callable[[Job, T], None]
-RecorderArguments = tuple[int, FaultArm | None]  # a seed, and the faults that runs meet
+RecorderArguments = tuple[int, FaultArm | None, Engine]  # a seed, the faults that runs meet
 
 
 class FailedJob(NamedTuple):
@@ -224,6 +245,7 @@ def for_all(
     seed: int,
     workers: int = 1,
     arm: FaultArm | None = None,
+    engine: Engine = "chromium",
     side_by_side: Literal["processes", "threads"] = "processes",
     halt: Callable[[], None] = lambda: None,
 ) -> list[FailedJob]:
@@ -236,12 +258,13 @@ def for_all(
     the faults of the ``arm``, if one is given. ``halt`` is called when that happens, or on
     Ctrl-C, to bring jobs that are under way to an end.
     """
+    recorder = (seed, arm, engine)
     if workers == 1 or len(jobs) < 2:
-        failed = _in_turn(jobs, work, keep, (seed, arm))
+        failed = _in_turn(jobs, work, keep, recorder)
     elif side_by_side == "threads":
-        failed = _in_threads(jobs, work, keep, recorder=(seed, arm), workers=workers, halt=halt)
+        failed = _in_threads(jobs, work, keep, recorder=recorder, workers=workers, halt=halt)
     else:
-        failed = _in_processes(jobs, work, keep, recorder=(seed, arm), workers=workers)
+        failed = _in_processes(jobs, work, keep, recorder=recorder, workers=workers)
     places = {job: place for place, job in enumerate(jobs)}
     return sorted(failed, key=lambda one: places[one.job])
 
@@ -250,7 +273,7 @@ def attempted(recorder: Recorder, work: Work[T], job: Job) -> T | FailedJob:
     """Return what ``work`` gives, or why it gave nothing."""
     reason = ""
     for _ in range(TRIES):
-        _ = recorder.browser  # one that does not start is no fault of the job
+        recorder.start()  # a browser that does not start is no fault of the job
         try:
             return work(recorder, job)
         except Halted:
@@ -343,11 +366,11 @@ def _ended(futures: dict[Future[T], Job]) -> Iterator[tuple[Job, Future[T]]]:
 _HERE: Recorder | None = None  # the recorder of a worker process
 
 
-def _begin(seed: int, arm: FaultArm | None = None) -> None:
+def _begin(seed: int, arm: FaultArm | None, engine: Engine) -> None:
     """Set a worker process up, with a recorder of its own, whose browser goes with it."""
     global _HERE  # noqa: PLW0603
     follow_parent()
-    _HERE = Recorder(seed, arm)
+    _HERE = Recorder(seed, arm, engine)
     atexit.register(_HERE.close)
 
 
