@@ -57,6 +57,8 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 
 SHOT_BYTES = 100_000
+PAINTED = 100
+"""Screenshots that differ in what they show; painting one takes as long as reporting it."""
 MOST_CPU, MOST_MEMORY = 3.0, 200.0
 """Seconds and megabytes that a report of 10^4 judgments may take."""
 MOST_FIRST, MOST_TABLE = 1_000.0, 30.0
@@ -340,10 +342,10 @@ def screenshot(rng: random.Random) -> bytes:
 def recorded(count: int) -> Iterator[Trajectory]:
     """Make the trajectories that ``write_run`` judges."""
     rng = random.Random(1)
+    painted = [screenshot(rng) for _ in range(min(count, PAINTED))]
     for number in range(count):
-        seen = Observation(
-            url=f"http://shop.test/{number}", screenshot=ImageRef(data=screenshot(rng))
-        )
+        content = painted[number % PAINTED] + str(number).encode()  # no two files are the same
+        seen = Observation(url=f"http://shop.test/{number}", screenshot=ImageRef(data=content))
         yield Trajectory(
             key=key(number),
             raw_task_id=key(number).task_id,

@@ -237,7 +237,7 @@ def test_no_path_of_the_machine_stands_in_it(tmp_path: Path) -> None:
 
 
 def test_images_can_be_left_out(tmp_path: Path) -> None:
-    assert "data:image/webp" in written(tmp_path / "with", [SECRET])
+    assert "data:image/jpeg" in written(tmp_path / "with", [SECRET])
     assert "data:image" not in written(tmp_path / "without", [SECRET], "--no-images")
 
 
@@ -419,7 +419,7 @@ def test_each_is_shown_or_why_it_is_not(tmp_path: Path, capsys: pytest.CaptureFi
     page = report(tmp_path).read_text()
     assert page.count(ALT) == 1
     assert "Picture 2 of the goal cannot be shown: <bdi>it was lost before</bdi>" in page
-    assert page.count("data:image/webp") == 2, "and the screenshot"
+    assert page.count("data:image/jpeg") == 2, "and the screenshot"
     assert "2 pictures" in capsys.readouterr().out
 
 
@@ -427,7 +427,7 @@ def test_each_is_shown_or_why_it_is_not(tmp_path: Path, capsys: pytest.CaptureFi
 def test_none_is_where_pictures_or_goals_are_left_out(tmp_path: Path, words: list[str]) -> None:
     page = report(tmp_path, *words).read_text()
     assert "of the goal" not in page
-    assert "data:image/webp" not in page
+    assert "data:image/jpeg" not in page
 
 
 def test_in_a_folder_they_are_files(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from trajudge.stats.intervals import (
     cluster_bootstrap,
     influence_values,
     percentile_interval,
-    score_columns,
     score_statistic,
     sum_clusters,
+    sum_scores,
     uniform_indices,
 )
 
@@ -260,7 +260,7 @@ ITEMS = st.lists(
 
 
 def metrics(scores: Floats, truth: ArrayLike) -> Floats:
-    return np.asarray(score_statistic()(score_columns(scores, truth).sum(axis=0)))
+    return np.asarray(score_statistic()(sum_scores(scores, truth, np.zeros(len(scores))).total))
 
 
 def calibration_error_by_loop(scores: Floats, truth: Floats) -> float:
@@ -303,7 +303,7 @@ def test_sums_of_a_resample_are_the_metrics_of_the_resample() -> None:
     rng = np.random.default_rng(0)
     scores, truth = rng.integers(0, 11, 80) / 10, rng.random(80) < 0.4
     task = np.arange(80) % 20
-    clusters = sum_clusters(score_columns(scores, truth), task)
+    clusters = sum_scores(scores, truth, task)
     weights = rng.multinomial(20, np.full(20, 1 / 20))
     repeated = np.repeat(np.arange(80), weights[task])
     found = score_statistic()(weights @ clusters.sums)
@@ -315,4 +315,4 @@ def test_sums_of_a_resample_are_the_metrics_of_the_resample() -> None:
 @pytest.mark.parametrize("bad", [-0.1, 1.1, float("nan")])
 def test_a_score_outside_zero_and_one_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
-        score_columns([0.5, bad], [True, False])
+        sum_scores([0.5, bad], [True, False], [1, 2])

@@ -41,7 +41,7 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class ScoreDesign:
-    """``draw(B, rng)`` gives the sums of ``score_columns`` of ``tasks`` tasks (B, tasks, 33), of
+    """``draw(B, rng)`` gives the sums of ``sum_scores`` of ``tasks`` tasks (B, tasks, 33), of
     scores with one decimal; ``truth`` has ROC-AUC, average precision and Brier's score."""
 
     name: str

@@ -140,7 +140,7 @@ class ReportConfig(Settings):
             "trajectories with wrong verdicts that are shown, those that most judges and the "
             "rule wrongly accept first"
         ),
-    ] = 100
+    ] = 50
     no_images: Annotated[bool, Option("leave the pictures out")] = False
     redact: Annotated[
         tuple[Redaction, ...],

@@ -264,17 +264,24 @@ def sum_clusters(
         table = np.asarray(table, dtype=float)
     if not np.isfinite(table).all():
         raise ValueError("values hold nan or infinity: decide what a missing value counts as first")
+    order, starts, sizes = _segments(cluster, stratum)
+    if not len(order):
+        return Clusters(table.astype(float), sizes)
+    return Clusters(_segment_sums(table, order, starts), sizes)
+
+
+def _segments(cluster: ArrayLike, stratum: ArrayLike | None) -> tuple[Ints, Ints, Ints]:
+    """Return the order (N,) of rows by cluster within stratum, where in it each cluster starts
+    (C,), and the sizes (H,) of the strata in clusters."""
     clusters = _ordered(cluster)
     strata = np.zeros_like(clusters) if stratum is None else _ordered(stratum)
     order = np.lexsort((clusters, strata))
-    if not len(order):
-        return Clusters(table.astype(float), np.zeros(0, dtype=np.int64))
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = np.diff(clusters[order]) != 0
     begins[1:] |= np.diff(strata[order]) != 0
     starts = np.flatnonzero(begins)
     _, sizes = np.unique(strata[order[starts]], return_counts=True)
-    return Clusters(_segment_sums(table, order, starts), sizes.astype(np.int64))
+    return order, starts, sizes.astype(np.int64)
 
 
 def _segment_sums(table: NDArray[Any], order: Ints, starts: Ints) -> Floats:
@@ -869,9 +876,18 @@ def ratio_limits(
 BINS = 10
 
 
-def score_columns(scores: ArrayLike, truth: ArrayLike, bins: int = BINS) -> Floats:
-    """Columns (N, 2K + 1 + bins) to sum over clusters, K being the number of distinct scores:
-    positives and negatives by descending score, squared error, outcome minus score by bin.
+def sum_scores(
+    scores: ArrayLike,
+    truth: ArrayLike,
+    cluster: ArrayLike,
+    stratum: ArrayLike | None = None,
+    *,
+    weights: ArrayLike = 1.0,
+    bins: int = BINS,
+) -> Clusters:
+    """Add up 2K + 1 + bins columns of weighted trajectories (N,) by cluster within stratum, K being
+    the number of distinct scores: positives and negatives by descending score, squared error,
+    outcome minus score by bin.
 
     Raises ValueError for a score outside [0, 1] or nan.
     """
@@ -879,10 +895,18 @@ def score_columns(scores: ArrayLike, truth: ArrayLike, bins: int = BINS) -> Floa
     if not np.all((values >= 0) & (values <= 1)):
         raise ValueError("scores must lie between 0 and 1")
     levels, level = np.unique(-values, return_inverse=True)
-    at = level[:, None] == np.arange(len(levels))
-    where = np.minimum((values * bins).astype(int), bins - 1)[:, None] == np.arange(bins)
-    gap = (right - values)[:, None]
-    return np.concatenate([at & right[:, None], at & ~right[:, None], gap**2, where * gap], axis=1)
+    order, starts, sizes = _segments(cluster, stratum)
+    rows = np.empty(len(order), dtype=np.int64)
+    rows[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    distinct, gap = len(levels), right - values
+    sums = np.zeros((len(starts), 2 * distinct + 1 + bins))
+    for column, value in (
+        (np.where(right, level, distinct + level), np.ones(len(values))),
+        (2 * distinct, gap**2),
+        (2 * distinct + 1 + np.minimum((values * bins).astype(int), bins - 1), gap),
+    ):
+        np.add.at(sums, (rows, column), value * np.asarray(weights))
+    return Clusters(sums, sizes)
 
 
 def score_statistic(bins: int = BINS) -> Statistic:
@@ -916,7 +940,7 @@ def clustered_scores(
     sums: ArrayLike, stratum_sizes: ArrayLike, bins: int = BINS, confidence: float = 0.95
 ) -> Interval:
     """ROC-AUC, average precision, Brier's score and calibration error (..., 4) from the sums
-    (..., C, 2K + 1 + bins) of ``score_columns`` over C clusters; the last without ends."""
+    (..., C, 2K + 1 + bins) of ``sum_scores`` over C clusters; the last without ends."""
     table, sizes = np.asarray(sums, dtype=float), np.asarray(stratum_sizes, dtype=np.int64)
     levels = (table.shape[-1] - 1 - bins) // 2
     positives, negatives = (

@@ -27,8 +27,7 @@ from trajudge.stats.intervals import (
     ONE_TASK,
     clustered_scores,
     rates_by_cluster,
-    score_columns,
-    sum_clusters,
+    sum_scores,
     verdict_columns,
 )
 from trajudge.util.errors import UserError
@@ -138,10 +137,10 @@ def _measure_scores(observations: Observations, fields: dict[str, Any]) -> dict[
     metrics["scored"] = len(scored)
     if not len(scored):
         return metrics
-    columns = score_columns(scored.scores, scored.labels)
-    if (weights := scored.weights) is not None:
-        columns = columns * weights[:, None]
-    clusters = sum_clusters(columns, scored.task, scored.benchmark)
+    weights = 1.0 if scored.weights is None else scored.weights
+    clusters = sum_scores(
+        scored.scores, scored.labels, scored.task, scored.benchmark, weights=weights
+    )
     interval = clustered_scores(clusters.sums, clusters.stratum_sizes)
     ends = zip(interval.estimate, interval.low, interval.high, strict=True)
     for metric, (value, low, high) in zip(SCORE_METRICS, ends, strict=True):
