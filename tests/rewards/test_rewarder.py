@@ -86,10 +86,10 @@ def test_the_version_changes_with_what_decides_the_value(tmp_path: Path) -> None
         other = plain.model_copy(
             update={"judge": plain.judge.model_copy(update={"representation": "none"})}
         )
-        shaped = plain.model_copy(
+        reshaped = plain.model_copy(
             update={"shaping": plain.shaping.model_copy(update={"side_effect": 0.2})}
         )
-        versions = {Rewarder(one).function.version for one in (plain, other, shaped)}
+        versions = {Rewarder(one).function.version for one in (plain, other, reshaped)}
         assert len(versions) == 3
         assert Rewarder(plain).function.version in versions
 
@@ -103,7 +103,7 @@ def test_a_calibration_gives_probabilities_and_holds_for_its_judge_alone(tmp_pat
         calibration_file(
             path, "simplified-axtree:mock", {"model": "mock", "prompt_hash": "another"}
         )
-        with pytest.raises(UserError, match="was fitted to another judge of the name"):
+        with pytest.raises(UserError, match="was fitted to a different configuration of"):
             Rewarder(given)
         calibration_file(path, "other", {})
         with pytest.raises(UserError, match="has no calibration of simplified-axtree:mock"):
@@ -111,7 +111,7 @@ def test_a_calibration_gives_probabilities_and_holds_for_its_judge_alone(tmp_pat
 
 
 def test_a_judge_that_asks_needs_its_model() -> None:
-    with pytest.raises(UserError, match="asks a model: name it"):
+    with pytest.raises(UserError, match="needs a model: name it"):
         Rewarder(RewardConfig(judge=JudgeConfig(judge="simplified")))
 
 

@@ -22,7 +22,7 @@ from trajudge.rewards.reward import (
     RewardFunction,
     neutral_share,
     neutral_values,
-    shaped,
+    shape_judgment,
 )
 from trajudge.rewards.settings import RewardForm, RewardShaping
 from trajudge.stats.calibration import FittedMap
@@ -34,15 +34,17 @@ VERDICTS = FittedMap("verdict", (0.0, 1.0), (0.2, 0.7))
 @pytest.mark.parametrize("form", ["identity", "verdict", "gate", "logit"])
 def test_a_failure_never_is_a_number(status: Status, form: RewardForm) -> None:
     shaping = RewardShaping(form=form)
-    assert shaped(failed(1, status), VERDICTS, shaping) == (None, None, {}, "failed")
+    assert shape_judgment(failed(1, status), VERDICTS, shaping) == (None, None, {}, "failed")
     open_ = said(1, None)
-    assert shaped(open_, None, shaping).abstained == "failed", "neither yes nor no is no answer"
+    assert shape_judgment(open_, None, shaping).abstained == "failed", (
+        "neither yes nor no is no answer"
+    )
 
 
 def test_a_reward_without_a_value_says_why() -> None:
-    with pytest.raises(ValidationError, match="exactly where the judge abstained"):
+    with pytest.raises(ValidationError, match="if and only if the judge abstained"):
         Reward(key=key(1), value=None, judge="j", version="v")
-    with pytest.raises(ValidationError, match="exactly where the judge abstained"):
+    with pytest.raises(ValidationError, match="if and only if the judge abstained"):
         Reward(key=key(1), value=0.0, abstained="late", judge="j", version="v")
 
 
@@ -57,7 +59,7 @@ def test_a_reward_without_a_value_says_why() -> None:
     ],
 )
 def test_forms(form: RewardForm, score: float | None, *, success: bool, value: float) -> None:
-    found = shaped(said(1, success, score=score), VERDICTS, RewardShaping(form=form))
+    found = shape_judgment(said(1, success, score=score), VERDICTS, RewardShaping(form=form))
     assert found.value == pytest.approx(value)
 
 
@@ -69,26 +71,28 @@ def test_a_gate_abstains_between_its_thresholds(
     score: float, value: float | None, abstained: str
 ) -> None:
     shaping = RewardShaping(form="gate", threshold=0.8, reject_below=0.5)
-    found = shaped(said(1, score > 0.5, score=score), None, shaping)
+    found = shape_judgment(said(1, score > 0.5, score=score), None, shaping)
     assert (found.value, found.abstained) == (value, abstained)
 
 
 def test_without_a_calibration_there_is_no_probability() -> None:
-    found = shaped(said(1, True, score=0.9), None, RewardShaping())
+    found = shape_judgment(said(1, True, score=0.9), None, RewardShaping())
     assert (found.value, found.probability) == (0.9, None)
 
 
 def test_penalties_are_said_and_scaled_with_the_range() -> None:
     judgment = said(1, True, score=0.9, side_effect=True)
-    plain = shaped(judgment, None, RewardShaping(low=-1, high=1))
+    plain = shape_judgment(judgment, None, RewardShaping(low=-1, high=1))
     assert plain.penalties == {"side_effect": pytest.approx(0.5 * 0.4 * 2)}
     assert plain.value == pytest.approx(2 * 0.9 - 1 - 0.4)
     flips = RewardShaping(side_effect=0.8, repetition=0.3, allow_flip=True)
-    assert shaped(judgment, None, flips).value == pytest.approx(0.1)
+    assert shape_judgment(judgment, None, flips).value == pytest.approx(0.1)
 
 
 def test_a_rejected_run_pays_of_what_lies_above_the_least_value() -> None:
-    found = shaped(said(1, False, score=0.3, side_effect=True), None, RewardShaping(low=-1, high=1))
+    found = shape_judgment(
+        said(1, False, score=0.3, side_effect=True), None, RewardShaping(low=-1, high=1)
+    )
     assert found.penalties == {"side_effect": pytest.approx(0.5 * 0.3 * 2)}
     assert found.value == pytest.approx(2 * 0.3 - 1 - 0.3)
 
@@ -121,7 +125,7 @@ def test_penalties_never_turn_success_and_failure(
     shaping = RewardShaping(form=form, side_effect=side_effect, repetition=repetition)
     accepted = said(1, True, score=yes, side_effect=high_side, repetition=high_loop)
     rejected = said(2, False, score=no, side_effect=low_side, repetition=low_loop)
-    above, below = (shaped(one, fitted, shaping) for one in (accepted, rejected))
+    above, below = (shape_judgment(one, fitted, shaping) for one in (accepted, rejected))
     assert above.value is not None
     assert below.value is not None
     assert above.value >= below.value - 1e-12

@@ -78,13 +78,13 @@ def test_the_judge_reads_what_the_environment_recorded() -> None:
     (shop,) = started(rewarder, 1)
     assert shop.click("1") == "[2] heading 'Thanks'"
     shop._answer("I bought the mug.")
-    run = shop._begun()
+    run = shop._started()
     assert [step.action for step in run.steps] == ["click('1')", None]
     assert [step.index for step in run.steps] == [0, 1]
     assert (run.answer, run.terminated) == ("I bought the mug.", True)
-    assert shop._ended().result(60).value == asyncio.run(rewarder.reward(run)).value
+    assert shop._finish().result(60).value == asyncio.run(rewarder.reward(run)).value
     shop.reset(goal="Another")
-    assert len(shop._begun().steps) == 1
+    assert len(shop._started().steps) == 1
 
 
 def test_all_rollouts_are_judged_at_once() -> None:
@@ -96,7 +96,7 @@ def test_the_judge_is_asked_when_the_run_ends_and_once() -> None:
     source = Judges()
     ended, going_on = started(source, 2)
     ended._answer("sold out")
-    assert ended._ended().result(60).value == 1.0
+    assert ended._finish().result(60).value == 1.0
     assert len(source.asked) == 1, "before the trainer asks for rewards"
     with pytest.raises(RuntimeError, match="the run is over"):
         ended.click("1")
@@ -161,7 +161,7 @@ def test_the_trainers_step_and_the_reference_are_logged() -> None:
     assert columns["trajudge_cost"] == [0.5, None]
     (early,) = started(source, 1)
     early._answer("done")
-    assert early._ended().result(60).value == 1.0
+    assert early._finish().result(60).value == 1.0
     assert source.asked[-1][1] == 3, "the step of the trainer that asked before"
 
 

@@ -135,6 +135,6 @@ def main(url: str, folder: Path) -> None:
         "history": [line for line in trainer.state.log_history if "reward" in line],
         "events": events(folder),
         "tables": [json.loads(one.to_json(orient="columns")) for one in columns],
-        "answers": [environment._begun().answer for environment in trainer.environments],
+        "answers": [environment._started().answer for environment in trainer.environments],
     }
     sys.stdout.write(json.dumps(told) + "\n")

@@ -54,7 +54,7 @@ def train(folder: Path, reward_url: str, model_url: str) -> None:
         asked.append(row)
         if RANK == "0" and len(asked) == GROUP // 2 + 1:
             for _ in range(50):
-                rewarder.watch.monitor.failing.add(1.0)
+                rewarder.watch.monitor.failure_test.add(1.0)
         return run_of(row)
 
     judged = trajudge_reward(rewarder, drifting)

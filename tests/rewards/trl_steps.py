@@ -110,7 +110,7 @@ def stopped(url: str, folder: Path) -> int:
     """Train with rewards that the watch stopped; the steps that were made."""
     rewarder = rewarder_at(url, folder)
     for _ in range(50):
-        rewarder.watch.monitor.failing.add(1.0)
+        rewarder.watch.monitor.failure_test.add(1.0)
     judged = trajudge_reward(rewarder, lambda row: trajectory(row["task"], row["completion"]))
     made = trained(judged, folder, stop_on_drift(rewarder))
     return int(made["steps"])

@@ -1,9 +1,10 @@
 """Judges as rewards: a value for a trainer, or an abstention, never a number for a failure.
 
-``reward`` makes a judgment's value, ``rewarder`` asks the judge, ``serve`` starts the HTTP server
-(``server``, and what it knows: ``service``), ``client`` asks it, ``trainers`` holds what each
-trainer is given, ``watch`` says whether rewards can still be trusted. Trainers are imported by
-nobody here. ``RewardClient`` is imported when it is first used.
+``reward`` maps a judgment to its value and ``rewarder`` runs the judge in process. ``serve`` starts
+the HTTP server: ``server`` has its routes, ``service`` its state. ``client`` calls the server,
+``trainers`` has the function or class of each trainer, and ``watch`` monitors the judge and the
+policy for drift. No module here imports a trainer at its top. ``RewardClient`` is imported on first
+use.
 """
 
 from __future__ import annotations

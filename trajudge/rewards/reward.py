@@ -1,12 +1,12 @@
-"""From a judgment to its reward: the value and what is taken off it, calibration and decision, the
-version by which rewards are told apart, and what stands for a member of a group without a value.
+"""Map a judgment to a reward: value, penalties, calibration, decision, version, neutral value.
 
-Penalties never turn the order of success and failure: of an accepted trajectory they take a share
-of what it lies above the boundary, of a rejected one a share of what it lies above the least value.
+Penalties never rank a success below a failure. For an accepted trajectory they subtract a share of
+the distance from its value down to the boundary; for a rejected one, of the distance down to the
+lowest value.
 
-A trainer that leaves None out needs no neutral values. For one that takes numbers alone, a member
-without a value gets a neutral one: the mean of the others, whose advantage is 0 and which moves no
-mean. None makes a failure a low value.
+Trainers that skip None need no neutral values. For trainers that accept only numbers, a member of a
+group without a value gets the mean of the others: its advantage is 0, and the mean of the group
+stays the same. A failed judge never results in a low value.
 """
 
 from __future__ import annotations
@@ -34,19 +34,22 @@ from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.errors import UserError
 
 Abstention = Literal["", "failed", "late", "unknown", "uncertain", "drift", "over_budget"]
-"""Why there is no value: the judge failed, was not ready at the deadline, was asked for an id under
-which nothing was pushed, was not sure enough, is no longer trusted, or may not spend more. ``""``:
-there is one."""
+"""Why a reward has no value; ``""`` if it has one.
+
+``failed``: the judge failed. ``late``: no verdict by the deadline. ``unknown``: no trajectory was
+pushed under the id. ``uncertain``: the score is inside the gate. ``drift``: the watch stopped the
+rewards. ``over_budget``: the call would exceed the budget.
+"""
 
 
 class Reward(Record):
-    """What a judgment is worth to a trainer.
+    """The reward of a trajectory.
 
-    ``value`` is None exactly where the judge ``abstained``: a failure is never a number.
-    ``probability`` is the calibrated one of success, None without a calibration. ``penalties`` are
-    named and already subtracted from ``value``. ``status`` is the judgment's, None while the judge
-    is still at work. Equal trajectories and equal ``version`` give equal values. ``cost`` in US
-    dollars (None: unknown), ``seconds`` of waiting.
+    ``value`` is None if and only if the judge ``abstained``. ``probability`` is the calibrated
+    probability of success, None without a calibration. ``penalties``, by name, are already
+    subtracted from ``value``. ``status`` is the judgment's, None if there is no judgment. Equal
+    trajectories with equal ``version`` have equal values. ``cost`` is in US dollars (None:
+    unknown), ``seconds`` is the time from the request to the reward.
     """
 
     key: TrajectoryKey
@@ -66,7 +69,7 @@ class Reward(Record):
     @model_validator(mode="after")
     def _abstains_or_has_a_value(self) -> Self:
         if (self.value is None) != bool(self.abstained):
-            raise ValueError("value is None exactly where the judge abstained")
+            raise ValueError("value is None if and only if the judge abstained")
         return self
 
 
@@ -75,7 +78,7 @@ MOST_LOG_ODDS = 4.0
 
 
 class ShapedValue(NamedTuple):
-    """What ``Reward`` has of these names."""
+    """The fields of ``Reward`` that the shaping determines."""
 
     value: float | None
     probability: float | None
@@ -83,8 +86,10 @@ class ShapedValue(NamedTuple):
     abstained: Abstention
 
 
-def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping) -> ShapedValue:
-    """Shape a judgment into a value; one that failed or says neither yes nor no has none."""
+def shape_judgment(
+    judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping
+) -> ShapedValue:
+    """Compute the value of a judgment; a judgment without a score abstains as "failed"."""
     score = judged_score(judgment)
     if score is None:
         return ShapedValue(None, None, {}, "failed")
@@ -96,8 +101,10 @@ def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping)
         base, boundary = float(accepted), BOUNDARY
     else:
         threshold = shaping.boundary
-        base = _formed(score if probability is None else probability, shaping.form)
-        boundary = _formed(threshold if fitted is None else float(fitted(threshold)), shaping.form)
+        base = _map_probability(score if probability is None else probability, shaping.form)
+        boundary = _map_probability(
+            threshold if fitted is None else float(fitted(threshold)), shaping.form
+        )
     width = shaping.high - shaping.low
     room = 1.0 if shaping.allow_flip else max(0.0, base - (boundary if accepted else 0.0))
     penalties = {
@@ -115,15 +122,18 @@ def neutral_share(
     scores: Sequence[tuple[float, int]],
     own: Sequence[int] | None = None,
 ) -> float:
-    """Return the value between 0 and 1 that stands for an abstention, from trajectories of which
-    the share ``base_rate`` succeeded; ``scores`` are pairs of a score and how many had it, of which
-    ``own`` were accepted by the judge's own verdict (None: not recorded).
+    """Return the neutral value, in [0, 1], before it is scaled to the range of the shaping.
 
-    Of verdicts it is the mean value: the share accepted of those that get a value. A lenient judge
-    accepts more than succeed, so that the base rate would make an abstention a punishment.
+    ``base_rate`` is the share of successes among the calibration's trajectories. ``scores`` are
+    pairs of a score and the number of trajectories with it, ``own`` the numbers of these that the
+    judge's own verdict accepted (None: not recorded).
+
+    For the forms ``verdict`` and ``gate`` it is the mean value: the share of accepted trajectories
+    among those with a value. A lenient judge accepts more trajectories than succeed, so that the
+    base rate would penalise an abstention.
     """
     if shaping.form not in ("verdict", "gate"):
-        return _formed(base_rate, shaping.form)
+        return _map_probability(base_rate, shaping.form)
     if own is None or shaping.threshold is not None:
         own = [n if accepts_score(score, shaping.boundary) else 0 for score, n in scores]
     rejected = sum(
@@ -141,8 +151,8 @@ def _accepts(judgment: Judgment, score: float, shaping: RewardShaping) -> bool:
     return accepts_score(score, shaping.boundary)
 
 
-def _formed(probability: float, form: RewardForm) -> float:
-    """Map a probability into [0, 1]."""
+def _map_probability(probability: float, form: RewardForm) -> float:
+    """Return the probability, or for ``logit`` its clipped log-odds scaled to [0, 1]."""
     if form != "logit" or probability in (0, 1):
         return probability
     log_odds = math.log(probability / (1 - probability))
@@ -150,14 +160,14 @@ def _formed(probability: float, form: RewardForm) -> float:
 
 
 class Abstained(Exception):
-    """The judge gave no value, and there is no neutral one."""
+    """The reward has no value, and no neutral value is available."""
 
 
 def neutral_values(rewards: Sequence[Reward], *, base_rate: float | None = None) -> list[float]:
-    """Return the values of one group, (N,), in its order, neutral ones for members without.
+    """Return the values of the N rewards of one group, in order; abstentions get the group's mean.
 
-    ``base_rate`` is the neutral value of a group in which nobody has one. Raises Abstained where it
-    is needed and None.
+    ``base_rate`` is used if no reward of the group has a value. Raises Abstained if it is needed
+    and None.
     """
     known = [reward.value for reward in rewards if reward.value is not None]
     neutral = sum(known) / len(known) if known else base_rate
@@ -172,15 +182,18 @@ def neutral_values(rewards: Sequence[Reward], *, base_rate: float | None = None)
 
 
 def why_abstained(reward: Reward) -> str:
-    """Name the trajectory of a reward without a value, and why it has none."""
+    """Return the trajectory's name and the reason for which its reward has no value."""
     name = reward.key if reward.key.benchmark else reward.key.task_id
     return f"{name}: {reward.abstained} ({reward.detail or reward.status})"
 
 
 @dataclass(frozen=True)
 class RewardFunction:
-    """``configuration`` is the judge's; ``decided`` the hash of the decision's plan that gave the
-    threshold, "" without one; ``notes`` say how far the values can be trusted."""
+    """Maps judgments of one judge to rewards.
+
+    ``configuration`` is the judge's. ``decided`` is the hash of the plan of the decision that set
+    the threshold, "" without a decision. ``notes`` are caveats for the user.
+    """
 
     configuration: JudgeConfiguration
     shaping: RewardShaping
@@ -190,7 +203,7 @@ class RewardFunction:
 
     @cached_property
     def version(self) -> str:
-        """16 hexadecimal digits that change with the judge, its calibration or the shaping."""
+        """A hash (16 hexadecimal digits) of judge, calibration, shaping and decision."""
         content = {
             "judge": self.configuration.model_dump(mode="json"),
             "calibration": self.calibration and self.calibration.map.model_dump(mode="json"),
@@ -205,8 +218,8 @@ class RewardFunction:
 
     @property
     def base_rate(self) -> float | None:
-        """Share of successes among the trajectories that the calibration was measured on; None
-        where it was measured on none."""
+        """Share of successes among the trajectories that the calibration was evaluated on; None
+        without any."""
         if self.calibration is None:
             return None
         bins = self.calibration.raw.bins
@@ -215,7 +228,7 @@ class RewardFunction:
 
     @property
     def neutral_value(self) -> float | None:
-        """The value that stands for an abstention where a trainer takes numbers alone."""
+        """The value of an abstention for trainers that accept only numbers."""
         rate, shaping = self.base_rate, self.shaping
         if rate is None or self.calibration is None:
             return None
@@ -226,8 +239,8 @@ class RewardFunction:
         return shaping.low + (shaping.high - shaping.low) * share
 
     def __call__(self, judgment: Judgment, *, seconds: float = 0.0) -> Reward:
-        """Return the judgment's reward; the judge took ``seconds``."""
-        value = shaped(judgment, self.fitted, self.shaping)
+        """Return the reward of a judgment that took ``seconds``."""
+        value = shape_judgment(judgment, self.fitted, self.shaping)
         costs = [call.cost for call in judgment.calls]
         known = [cost for cost in costs if cost is not None]
         return Reward(
@@ -246,7 +259,7 @@ class RewardFunction:
     def abstention(
         self, key: TrajectoryKey, abstained: Abstention, detail: str, seconds: float
     ) -> Reward:
-        """Return the reward of a trajectory of which there is no judgment."""
+        """Return the reward of a trajectory that has no judgment."""
         return Reward(
             key=key,
             value=None,
@@ -261,9 +274,9 @@ class RewardFunction:
 def reward_function(
     config: RewardConfig, judge: str, manifest: Mapping[str, Any]
 ) -> RewardFunction:
-    """Make the function of a judge, of which ``manifest`` says what a run's would.
+    """Return the reward function of a judge with the given run ``manifest``.
 
-    Raises UserError for a calibration or a decision that was made for another judge.
+    Raises UserError if the calibration or the decision belongs to another judge.
     """
     configuration = configuration_of_run(judge, manifest)
     shaping, notes, decided = config.shaping, list[str](), ""
@@ -284,11 +297,11 @@ def _check_calibration(
     path: Path, calibration: Calibration, configuration: JudgeConfiguration
 ) -> list[str]:
     if calibration.configuration is None:
-        return [f"{path} does not record how its judge was configured: it may be another"]
+        return [f"{path} does not record its judge's configuration: it may differ"]
     if different := list(differences(calibration.configuration, configuration)):
         raise UserError(
-            f"{path}: was fitted to another judge of the name {configuration.judge}: this one has "
-            f"{'; '.join(different)}: fit it anew with  trajudge score --calibration auto"
+            f"{path}: was fitted to a different configuration of {configuration.judge}: this one "
+            f"has {'; '.join(different)}: fit it again with  trajudge score --calibration auto"
         )
     return []
 
@@ -296,7 +309,7 @@ def _check_calibration(
 def _decided(
     config: RewardConfig, decision: Decision, configuration: JudgeConfiguration
 ) -> tuple[RewardShaping, list[str]]:
-    """Take the decision's threshold, and return what the user has to know of it."""
+    """Return the shaping with the decision's threshold, and notes for the user."""
     source = config.decision or Path()
     notes = []
     if decision.chosen is None and config.unqualified and decision.nearest is not None:

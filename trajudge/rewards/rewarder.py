@@ -1,4 +1,4 @@
-"""Rewards in process: a judge asked through the engine of a run, with deadlines."""
+"""Rewards in process: call the judge through the engine of a run, with deadlines."""
 
 from __future__ import annotations
 
@@ -32,33 +32,36 @@ if TYPE_CHECKING:
 
 
 class _EveryRequest:
-    """Holds every hash: all requests are asked again."""
+    """Contains every hash: no reply is taken from the cache."""
 
     def __contains__(self, _: object) -> bool:
         return True
 
 
 _EVERY_REQUEST = _EveryRequest()
-# What a run's manifest says of a judge that asks none; a decision records it, and compares.
+# The manifest entries of a judge without a model, as a decision records and compares them.
 _NO_MODEL: dict[str, Any] = {"model": None, "endpoint": None, "parameters": {}}
 
 
 class Rewarder:
-    """Gives trajectories their rewards; one a process, used in one event loop, and of a training of
-    several processes the server's alone where its budget is to hold for all.
+    """Judges trajectories and returns their rewards.
 
-    Replies come from the cache and the engine of ``trajudge judge``: equal requests are one call,
-    limits and budget hold over all rewards, and a process that is killed pays nothing twice.
-    ``over_budget`` once a call did not fit into the budget. Use it as an asynchronous context
-    manager, or close it with ``aclose``.
+    Use one per process, in one event loop; for a training of several processes with one budget, use
+    the server instead. Replies come from the cache and the engine of ``trajudge judge``: equal
+    requests are one call, limits and budget hold over all rewards, and a killed process does not
+    pay again. ``over_budget`` is True once a call exceeded the budget. Use it as an asynchronous
+    context manager, or close it with ``aclose``.
     """
 
     def __init__(
         self, config: RewardConfig, *, spent: float = 0.0, payments: Payments | None = None
     ) -> None:
-        """Make the judge and its reward function; ``spent`` dollars of the budget are gone, and
-        ``payments`` takes down what is paid. Raises UserError for what cannot work, a budget in
-        each of several ranks included."""
+        """Prepare the judge and its reward function.
+
+        ``spent`` is the part of the budget that is already used, in US dollars; ``payments``
+        records further costs. Raises UserError for invalid settings, which include a budget in each
+        of several ranks.
+        """
         if payments is None:
             _refuse_budget_by_rank(config)
         self.config = config
@@ -76,10 +79,12 @@ class Rewarder:
         }
         self.function: RewardFunction = reward_function(config, self._judge.id, manifest)
         self._engines: Engines | None = None
-        self._at_work: set[asyncio.Task[Judgment]] = set()
+        self._tasks: set[asyncio.Task[Judgment]] = set()
         reference = self._reference
-        compared = reference and ReferenceJudge(reference.id, self._by_reference)
-        self.watch = RewardWatch(config.watch, self.function.version, self._asked_again, compared)
+        compared = reference and ReferenceJudge(reference.id, self._judge_by_reference)
+        self.watch = RewardWatch(
+            config.watch, self.function.version, self._judge_uncached, compared
+        )
 
     @property
     def stopped(self) -> bool:
@@ -87,7 +92,7 @@ class Rewarder:
         return self.watch.monitor.stopped
 
     async def reference(self, before: int) -> ReferencePoint | None:
-        """Return what the reference judge said of the last step before this one."""
+        """Return the reference judge's point of the last step before this one."""
         return self.watch.monitor.curve.before(before)
 
     async def reward(
@@ -98,26 +103,24 @@ class Rewarder:
         name: str | None = None,
         step: int | None = None,
     ) -> Reward:
-        """Judge a trajectory of the training's ``step`` within ``deadline`` seconds (None: the
-        settings').
+        """Judge a trajectory within ``deadline`` seconds (None: the settings').
 
-        ``name`` is the id under which its reward may be audited (None: its ``run_name``). Once the
-        watch says that rewards cannot be trusted, they abstain as "drift". At the deadline the
-        reward abstains as "late"; the judge goes on, so that asking again finds its replies in the
-        cache.
-        Raises UserError where no reward can be had at all: no key, no server.
+        ``name`` is the id for audits of the reward (None: its ``run_name``), ``step`` the
+        training's step. After the watch stopped the rewards, they abstain as "drift". At the
+        deadline the reward abstains as "late" while the judge continues, so that a later request is
+        answered from the cache. Raises UserError if no judge can be called, such as without a key.
         """
         monitor = self.watch.monitor
         if monitor.stopped:
             return self.function.abstention(trajectory.key, "drift", monitor.reason, 0.0)
-        reward = await self._within(trajectory, deadline)
+        reward = await self._judge_within(trajectory, deadline)
         self.watch.add(name or run_name(trajectory), trajectory, reward, step)
         return reward
 
-    async def _within(self, trajectory: Trajectory, deadline: float | None) -> Reward:
+    async def _judge_within(self, trajectory: Trajectory, deadline: float | None) -> Reward:
         started = time.monotonic()
-        task = asyncio.create_task(self._judged(trajectory))
-        self._at_work.add(task)
+        task = asyncio.create_task(self._judge_run(trajectory))
+        self._tasks.add(task)
         task.add_done_callback(self._ended)
         limit = self.config.deadline if deadline is None else deadline
         await asyncio.wait({task}, timeout=limit)
@@ -134,35 +137,38 @@ class Rewarder:
     async def group(
         self, trajectories: Sequence[Trajectory], *, deadline: float | None = None
     ) -> list[Reward]:
-        """Judge the trajectories of one task at once; their rewards, in order."""
+        """Judge the trajectories of one task concurrently; return their rewards in order."""
         rewards = (self.reward(one, deadline=deadline) for one in trajectories)
         return list(await asyncio.gather(*rewards))
 
-    async def _asked_again(self, trajectory: Trajectory) -> Judgment:
-        """Judge a trajectory past the cache."""
-        return await self._judged(trajectory, refresh=_EVERY_REQUEST)
+    async def _judge_uncached(self, trajectory: Trajectory) -> Judgment:
+        """Judge a trajectory without the cache."""
+        return await self._judge_run(trajectory, refresh=_EVERY_REQUEST)
 
-    async def _by_reference(self, trajectory: Trajectory) -> Judgment:
-        """Judge a trajectory by the reference judge."""
-        return await self._judged(trajectory, self._reference)
+    async def _judge_by_reference(self, trajectory: Trajectory) -> Judgment:
+        """Judge a trajectory with the reference judge."""
+        return await self._judge_run(trajectory, self._reference)
 
-    async def _judged(
+    async def _judge_run(
         self,
         trajectory: Trajectory,
         judge: ReadyJudge | None = None,
         *,
         refresh: Container[str] = (),
     ) -> Judgment:
-        made = judge or self._judge
+        ready = judge or self._judge
+        model = ready.model
         client: RecordedClient = NoModel()
-        if made.model is not None:
-            client = made.model.ask(self._open_engines(made.model), 0, refresh=refresh)
-        with counting_for(encoding_of(made.model.model) if made.model else None):
-            return await judge_trajectory(made.id, made.judge, trajectory, client, needs=made.needs)
+        if model is not None:
+            client = model.ask(self._open_engines(model), 0, refresh=refresh)
+        with counting_for(encoding_of(model.model) if model else None):
+            return await judge_trajectory(
+                ready.id, ready.judge, trajectory, client, needs=ready.needs
+            )
 
     def _open_engines(self, model: ModelHandle) -> Engines:
-        """Return the engines of all models that are asked: one budget, one cache, and one limit for
-        each endpoint."""
+        """Return the engines of all models, with one budget, one cache and one limit per
+        endpoint."""
         if self._engines is None:
             models = [one.model for one in (self._judge, self._reference) if one and one.model]
             others = {
@@ -174,16 +180,16 @@ class Rewarder:
         return self._engines
 
     def _ended(self, task: asyncio.Task[Judgment]) -> None:
-        self._at_work.discard(task)
+        self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # of a late one nobody asks: without this asyncio prints it
+            task.exception()  # of a late task nobody retrieves it, which asyncio would log
 
     async def aclose(self) -> None:
-        """End what is at work and close the connections."""
+        """Cancel the running tasks and close the connections."""
         await self.watch.aclose()
-        for task in list(self._at_work):
+        for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._at_work, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._engines is not None:
             await self._engines.close()
             self._engines = None
@@ -201,16 +207,16 @@ class Rewarder:
 
 
 def _ready(judge: JudgeConfig, calls: CallConfig) -> ReadyJudge:
-    """Make the judge; a model that it does not ask is left out. Raises UserError."""
+    """Prepare a judge; a model that it does not use is ignored. Raises UserError."""
     if not find_judge(judge.judge).needs_model and not find_judge(judge.judge).composed:
         judge = judge.model_copy(update={"model": None})
     elif judge.model is None:
-        raise UserError(f"judge {judge.judge} asks a model: name it")
+        raise UserError(f"judge {judge.judge} needs a model: name it")
     return ready_judge(judge, calls)
 
 
 def _reference(config: RewardConfig) -> ReadyJudge | None:
-    """Make the reference judge. Raises UserError."""
+    """Prepare the reference judge. Raises UserError."""
     if config.watch.reference is None:
         return None
     name, model = split_model(config.watch.reference)
@@ -221,7 +227,7 @@ def _reference(config: RewardConfig) -> ReadyJudge | None:
 
 
 def _refuse_budget_by_rank(config: RewardConfig) -> None:
-    """Refuse a budget that each of several ranks would spend. Raises UserError."""
+    """Raise UserError if each of several ranks would spend the budget."""
     ranks = os.environ.get("WORLD_SIZE", "1")
     if config.calls.max_cost is not None and ranks.isdecimal() and int(ranks) > 1:
         raise UserError(

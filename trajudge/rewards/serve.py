@@ -1,8 +1,7 @@
 """``trajudge serve``: a judge's rewards for trainers, over HTTP.
 
-The address is taken before anything slow is imported. A server that was killed and is started again
-then refuses nobody for longer than Python needs to start: who asks meanwhile waits for the answer.
-OpenRLHF's client gives up after five refusals, a second apart.
+The socket listens before the slow imports, so that clients of a restarted server wait for the
+answer instead of being refused: OpenRLHF's client gives up after five refusals, a second apart.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ WATCHED = "watch.jsonl"
 
 
 def run(config: RewardServerConfig) -> int:
-    """Serve until it is interrupted. Raises UserError."""
+    """Serve until SIGINT or SIGTERM. Raises UserError."""
     reward = config.reward
     token = None if config.token_file is None else read_token(config.token_file)
     danger = "" if token else "spend your money"
     with listen(config.host, config.port, danger) as address:
-        # The address is taken: a trainer waits while the rest, seconds of imports, gets ready.
+        # The socket listens already: clients wait during these imports, which take seconds.
         from trajudge.eval.runs.plan import without_effect  # noqa: PLC0415
         from trajudge.rewards.server import serve  # noqa: PLC0415
 

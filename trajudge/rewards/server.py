@@ -1,11 +1,11 @@
-"""The HTTP server: the guard that every request passes, its own protocol, and those of trainers.
+"""The HTTP server: authentication and errors, its own protocol, and the protocols of trainers.
 
-Trainers that can send a text and take a number (OpenRLHF, slime, OpenAI's chat) name a trajectory
-by the id under which it was pushed. A number stands for a reward that has a value; else the answer
-is the neutral value, marked as abstained, or, while the judge is at work, 503: never a failure as a
-number of its own. Without a neutral value these protocols are refused from the start. NeMo Gym's
-resources server masks the sample of a judge that failed; the reward beside it is the neutral value,
-for NeMo-RL counts masked samples in the mean of their group.
+Trainers that send a text and receive a number (OpenRLHF, slime, OpenAI's chat) identify a
+trajectory by the id under which it was pushed. The number is the reward's value; for an abstention
+it is the neutral value, marked as abstained, or 503 while the judge is running. Without a neutral
+value these protocols are refused from the first request on. For NeMo Gym's resources server the
+sample of a judge that failed is masked, and its reward is the neutral value, because NeMo-RL counts
+masked samples in the mean of their group.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 SERVICE = web.AppKey("service", RewardService)
 ROUTES = web.RouteTableDef()
-"""The routes; ``{token}`` is for clients that send no headers."""
+"""The routes; ``{token}`` is for clients that cannot send headers."""
 LARGEST_BODY = 32 * 2**20
 _OPEN = frozenset({"/healthz", "/readyz"})
 _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -53,7 +53,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class RequestRefused(Exception):
-    """A request that is answered with an error: its status and one sentence."""
+    """Answers a request with an error of this status and message."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -61,41 +61,42 @@ class RequestRefused(Exception):
 
 
 @web.middleware
-async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse whoever has no token, and answer what goes wrong with its status and a sentence."""
+async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Check the token, and turn exceptions into responses with a status and a message."""
     service = request.app[SERVICE]
     try:
         _check_token(request)
         return await handler(request)
     except RequestRefused as refusal:
-        return refused(service, refusal.status, str(refusal))
+        return error_response(service, refusal.status, str(refusal))
     except TooBusy:
-        most = service.config.queue
-        return refused(service, 429, f"{most} rewards are at work: ask again in a second", 1)
+        limit = service.config.queue
+        message = f"{limit} rewards are in progress: ask again in a second"
+        return error_response(service, 429, message, retry_after=1)
     except web.HTTPException as error:
-        return refused(service, error.status, _sentence(request, error))
+        return error_response(service, error.status, _http_message(request, error))
     except UserError as error:
-        return refused(service, 503, one_line(str(error)), 5)
+        return error_response(service, 503, one_line(str(error)), retry_after=5)
     except Exception:
-        # A defect of ours, or a judge's code: it ends this request, and no other.
+        # A defect of the server or of a judge's code ends this request only.
         log.exception("%s %s", request.method, request.match_info.route.resource)
-        return refused(service, 500, "the server failed: its log says why")
+        return error_response(service, 500, "the server failed: its log says why")
 
 
-def _sentence(request: web.Request, error: web.HTTPException) -> str:
+def _http_message(request: web.Request, error: web.HTTPException) -> str:
     if error.status == 413:
         return f"the body is larger than {LARGEST_BODY // 2**20} MB: send less of it at once"
     return f"{request.method} {request.path}: {error.reason}"
 
 
-def refused(
-    service: RewardService, status: int, sentence: str, again: int | None = None
+def error_response(
+    service: RewardService, status: int, message: str, *, retry_after: int | None = None
 ) -> web.Response:
-    """Make the answer to a refused request; ``again``: seconds until asking again may help."""
+    """Return the response to a refused request; ``retry_after`` is in seconds."""
     service.metrics.refused += 1
-    headers = {} if again is None else {"Retry-After": str(again)}
-    reason = sentence if status == 501 else None  # which is what OpenRLHF's log shows
-    return json_response({"error": sentence}, status=status, headers=headers, reason=reason)
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    reason = message if status == 501 else None  # OpenRLHF's log shows the reason only
+    return json_response({"error": message}, status=status, headers=headers, reason=reason)
 
 
 def json_response(
@@ -105,7 +106,7 @@ def json_response(
     headers: dict[str, str] | None = None,
     reason: str | None = None,
 ) -> web.Response:
-    """Make an answer of JSON; NaN and infinity are null there."""
+    """Return a response with JSON, in which NaN and infinity are null."""
     return web.Response(
         body=orjson.dumps(content),
         status=status,
@@ -118,20 +119,20 @@ def json_response(
 async def json_object(request: web.Request) -> dict[str, Any]:
     """Return the body, a JSON object. Raises RequestRefused."""
     if request.content_type != "application/json":
-        # A page in a browser can send other types to a server on this machine unasked.
+        # A page in a browser can send other types to a local server without a CORS preflight.
         raise RequestRefused(415, "send the body as Content-Type: application/json")
     try:
         content = orjson.loads(await request.read())
     except orjson.JSONDecodeError as error:
         raise RequestRefused(400, f"the body is not JSON ({error})") from error
     if not isinstance(content, dict):
-        raise RequestRefused(400, "the body is no JSON object")
+        raise RequestRefused(400, "the body is not a JSON object")
     return content
 
 
 @lru_cache(maxsize=64)
 def _host_of(header: str) -> str | None:
-    """Return the name in a header ``Host``, without its port."""
+    """Return the host name of a ``Host`` header, without the port."""
     try:
         return urlsplit(f"//{header}").hostname
     except ValueError:
@@ -142,23 +143,22 @@ def _check_token(request: web.Request) -> None:
     config = request.app[SERVICE].config
     token = config.token
     if token is None:
-        # A name that leads to this machine lets a page in a browser ask from elsewhere.
+        # Against DNS rebinding: a page's own host name may resolve to this machine.
         if (name := _host_of(request.host)) not in _LOCAL and name != config.host:
             raise RequestRefused(403, f"the host {name!s:.80} is not this server's: ask 127.0.0.1")
         return
     if request.path in _OPEN:
         return
-    kind, _, given = request.headers.get("Authorization", "").partition(" ")
+    kind, _, sent = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() != "bearer":
-        # Clients that send no headers have it as the last part of the path.
-        given = request.match_info.get("token", "")
+        sent = request.match_info.get("token", "")
     expected = token.get_secret_value().encode()
-    if not hmac.compare_digest(given.strip().encode("utf-8", "replace"), expected):
+    if not hmac.compare_digest(sent.strip().encode("utf-8", "replace"), expected):
         raise RequestRefused(401, "the token is missing or wrong: send Authorization: Bearer TOKEN")
 
 
 MOST_ITEMS = 1_000
-LATER = frozenset({"late", "unknown"})  # abstentions that are asked for again
+LATER = frozenset({"late", "unknown"})  # abstentions after which a client asks again
 _SHOWN = 80  # characters of a field's name
 _HASH_PATH = "/v1/images/{sha256:[0-9a-f]{64}}"
 
@@ -166,22 +166,23 @@ _HASH_PATH = "/v1/images/{sha256:[0-9a-f]{64}}"
 @ROUTES.post("/v1/rewards")
 async def post_rewards(request: web.Request) -> web.Response:
     """Answer ``{"items": [{"trajectory": {...}} or {"id": "..."}], "deadline": SECONDS}`` with
-    ``{"rewards": [...], "neutral_values": [...]}``, one of both an item, in order; an item that
-    cannot be judged abstains, and its neutral value is what stands for it in a number. Of an item
-    with a ``group`` and its ``group_size`` that is the mean of the group's others, which are waited
-    for; else, or where there is none, the server's ``neutral_value``. ``step`` is the training's,
-    for the curve of the reference judge."""
+    ``{"rewards": [...], "neutral_values": [...]}``, one of each per item, in order.
+
+    The neutral value of an abstention with a ``group`` and a ``group_size`` is the mean of the
+    group's other members, for which the request waits; otherwise, or without such a mean, it is the
+    server's ``neutral_value``. ``step`` is the training's, for the curve of the reference judge.
+    """
     service = request.app[SERVICE]
     body = await json_object(request)
     _refuse_unknown("the request", body, ("items", "deadline", "step"))
     items = body.get("items")
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
-        raise RequestRefused(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
-    wanted = [_wanted(service, number, one) for number, one in enumerate(items)]
-    members = [_member(number, one) for number, one in enumerate(items)]
+        raise RequestRefused(400, f'"items" must be a list of 1 to {MOST_ITEMS} objects')
+    trajectories = [_parse_item(service, number, one) for number, one in enumerate(items)]
+    members = [_parse_member(number, one) for number, one in enumerate(items)]
     deadline, started = _deadline(body), time.monotonic()
     step = None if body.get("step") is None else _step(body["step"])
-    rewards = await service.rewards(wanted, deadline, step)
+    rewards = await service.rewards(trajectories, deadline, step)
     for member, reward in zip(members, rewards, strict=True):
         if member is not None and reward.abstained not in LATER:
             service.groups.add(*member, reward.value)
@@ -200,51 +201,51 @@ async def post_rewards(request: web.Request) -> web.Response:
 
 
 class _Member(NamedTuple):
-    """An item's place: the group's name and size, and its own name in it."""
+    """The group of an item, the group's size, and the item's name in it."""
 
     group: str
     size: int
     name: str
 
 
-def _member(number: int, item: Mapping[str, Any]) -> _Member | None:
+def _parse_member(number: int, item: Mapping[str, Any]) -> _Member | None:
     if item.get("group") is None:
         return None
     size = item.get("group_size")
     if isinstance(size, bool) or not isinstance(size, int) or not 0 < size <= MOST_ITEMS:
         raise RequestRefused(
-            400, f'item {number} has a "group": its "group_size" is a number from 1 to {MOST_ITEMS}'
+            400, f'item {number}: "group_size" must be a number from 1 to {MOST_ITEMS}'
         )
-    # Items without an id are told apart by their content, too: two requests may have one each.
+    # The content distinguishes items without an id in different requests.
     own = item.get("id") or f"{number} {sha256(orjson.dumps(item['trajectory'])).hexdigest()}"
-    return _Member(named(item["group"]), size, str(own))
+    return _Member(check_id(item["group"]), size, str(own))
 
 
 async def _neutral_value(
     service: RewardService, member: _Member | None, reward: Reward, patience: float
 ) -> float | None:
-    base_rate = service.neutral_value
+    default = service.neutral_value
     if member is None or reward.value is not None or reward.abstained in LATER:
-        return base_rate
+        return default
     mean = await service.groups.mean(member.group, patience)
-    return base_rate if mean is None else mean
+    return default if mean is None else mean
 
 
-def _refuse_unknown(place: str, content: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse a field that would do nothing: without its ``group`` an item has another reward."""
+def _refuse_unknown(subject: str, content: Mapping[str, Any], fields: Sequence[str]) -> None:
+    """Refuse unknown fields: a misspelt ``group`` would silently change the reward."""
     for name in content:
-        if name not in known:
-            hint = did_you_mean(name[:_SHOWN], known) or ";"
+        if name not in fields:
+            hint = did_you_mean(name[:_SHOWN], fields) or ";"
             raise RequestRefused(
-                400, f"{place} has no field {name[:_SHOWN]!r}{hint} there are {', '.join(known)}"
+                400, f"{subject} has no field {name[:_SHOWN]!r}{hint} there are {', '.join(fields)}"
             )
 
 
-def _wanted(service: RewardService, number: int, item: object) -> Trajectory | str:
+def _parse_item(service: RewardService, number: int, item: object) -> Trajectory | str:
     if isinstance(item, Mapping):
         _refuse_unknown(f"item {number}", item, ("id", "trajectory", "group", "group_size"))
     if isinstance(item, Mapping) and isinstance(item.get("id"), str) and "trajectory" not in item:
-        return named(item["id"])
+        return check_id(item["id"])
     if not isinstance(item, Mapping) or "trajectory" not in item:
         raise RequestRefused(400, f'item {number} has neither a "trajectory" nor an "id"')
     try:
@@ -253,11 +254,11 @@ def _wanted(service: RewardService, number: int, item: object) -> Trajectory | s
         raise RequestRefused(422, f"item {number}: {error}") from error
 
 
-def named(name: object) -> str:
-    """Check an id. Raises RequestRefused."""
-    if not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH:
+def check_id(value: object) -> str:
+    """Return an id that is a string of valid length. Raises RequestRefused."""
+    if not isinstance(value, str) or not 0 < len(value) <= NAME_LENGTH:
         raise RequestRefused(400, f"an id is a text of 1 to {NAME_LENGTH} characters")
-    return name
+    return value
 
 
 def _deadline(body: Mapping[str, Any]) -> float | None:
@@ -265,26 +266,26 @@ def _deadline(body: Mapping[str, Any]) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise RequestRefused(400, '"deadline" is a number of seconds above 0')
+        raise RequestRefused(400, '"deadline" must be a positive number of seconds')
     return float(value)
 
 
 def _step(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise RequestRefused(400, "a step is a whole number from 0")
+        raise RequestRefused(400, "a step must be a non-negative integer")
     return value
 
 
 @ROUTES.post("/v1/trajectories")
 async def post_trajectory(request: web.Request) -> web.Response:
-    """Keep ``{"id": "...", "trajectory": {...}}`` and tell which images are still missing."""
+    """Store ``{"id": "...", "trajectory": {...}}``; answer with the hashes of missing images."""
     body = await json_object(request)
     _refuse_unknown("the request", body, ("id", "trajectory"))
     record = body.get("trajectory")
     if not isinstance(record, dict):
         raise RequestRefused(400, 'there is no "trajectory": send a line of trajectories.jsonl')
     try:
-        missing = await request.app[SERVICE].push(named(body.get("id")), record)
+        missing = await request.app[SERVICE].push(check_id(body.get("id")), record)
     except NoTrajectory as error:
         raise RequestRefused(422, str(error)) from error
     return json_response({"missing_images": missing}, status=201)
@@ -292,11 +293,10 @@ async def post_trajectory(request: web.Request) -> web.Response:
 
 @ROUTES.put(_HASH_PATH)
 async def put_image(request: web.Request) -> web.Response:
-    """Keep an image under the SHA-256 of its bytes."""
+    """Store an image under its SHA-256."""
     content = await request.read()
-    wanted = request.match_info["sha256"]
-    if sha256(content).hexdigest() != wanted:
-        raise RequestRefused(422, "the bytes have another SHA-256 than the address says")
+    if sha256(content).hexdigest() != request.match_info["sha256"]:
+        raise RequestRefused(422, "the SHA-256 of the body differs from that in the address")
     if problem := not_an_image(content[:32]):
         raise RequestRefused(415, f"the body {problem}")
     store.put_image(request.app[SERVICE].config.folder, content)
@@ -305,20 +305,20 @@ async def put_image(request: web.Request) -> web.Response:
 
 @ROUTES.get(_HASH_PATH)
 async def has_image(request: web.Request) -> web.Response:
-    """Tell whether an image is here (HEAD, GET without a body)."""
-    here = store.has_image(request.app[SERVICE].config.folder, request.match_info["sha256"])
-    return web.Response(status=204 if here else 404)
+    """Answer 204 if the image is stored, else 404."""
+    stored = store.has_image(request.app[SERVICE].config.folder, request.match_info["sha256"])
+    return web.Response(status=204 if stored else 404)
 
 
 @ROUTES.get("/healthz")
 async def healthz(_: web.Request) -> web.Response:
-    """Say that the process answers."""
+    """Answer that the process is alive."""
     return json_response({"ok": True})
 
 
 @ROUTES.get("/readyz")
 async def readyz(request: web.Request) -> web.Response:
-    """Say whether rewards can be had: not once the budget is spent, or the watch stopped them."""
+    """Answer 503 once the budget is spent or the watch stopped the rewards, else 200."""
     rewarder = request.app[SERVICE].rewarder
     ready = not rewarder.over_budget and not rewarder.watch.monitor.stopped
     return json_response({"ready": ready}, status=200 if ready else 503)
@@ -326,7 +326,7 @@ async def readyz(request: web.Request) -> web.Response:
 
 @ROUTES.get("/v1/audits")
 async def get_audits(request: web.Request) -> web.Response:
-    """List the rewards that were drawn to be audited, and wait for it."""
+    """List the drawn rewards that are not audited yet."""
     monitor = request.app[SERVICE].rewarder.watch.monitor
     waiting = [{"id": one.name, "value": one.value} for one in monitor.to_audit()]
     return json_response({"audits": waiting})
@@ -334,10 +334,10 @@ async def get_audits(request: web.Request) -> web.Response:
 
 @ROUTES.post("/v1/audits")
 async def post_audit(request: web.Request) -> web.Response:
-    """Take ``{"id": "...", "success": true}``: what became of a drawn trajectory in truth."""
+    """Record the true outcome of a drawn trajectory, ``{"id": "...", "success": true}``."""
     body = await json_object(request)
     _refuse_unknown("the request", body, ("id", "success"))
-    name, success = named(body.get("id")), body.get("success")
+    name, success = check_id(body.get("id")), body.get("success")
     if not isinstance(success, bool):
         raise RequestRefused(400, '"success" is true or false')
     watch = request.app[SERVICE].rewarder.watch
@@ -348,8 +348,8 @@ async def post_audit(request: web.Request) -> web.Response:
 
 @ROUTES.get("/v1/reference")
 async def get_reference(request: web.Request) -> web.Response:
-    """Return the curve of the reference judge by the training's step; with ``?before=STEP`` the
-    last point before that step alone."""
+    """Return the curve of the reference judge by training step; with ``?before=STEP`` only the
+    last point before that step."""
     curve = request.app[SERVICE].rewarder.watch.monitor.curve
     points: list[ReferencePoint | None] = [*curve.points()]
     if (before := request.query.get("before")) is not None:
@@ -362,14 +362,14 @@ async def get_reference(request: web.Request) -> web.Response:
 async def metrics(request: web.Request) -> web.Response:
     """Write the counts in Prometheus' text format."""
     service = request.app[SERVICE]
-    gauges = {"rewards_at_work": service.at_work, **service.rewarder.watch.monitor.gauges()}
+    gauges = {"rewards_at_work": service.in_progress, **service.rewarder.watch.monitor.gauges()}
     kind = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
     return web.Response(text=service.metrics.text(gauges), headers=kind)
 
 
 @ROUTES.get("/v1/card")
 async def card(request: web.Request) -> web.Response:
-    """Say which judge answers, how it was calibrated, and how far it can be trusted."""
+    """Return judge, version, shaping, calibration, notes and the state of the watch."""
     function = request.app[SERVICE].rewarder.function
     monitor = request.app[SERVICE].rewarder.watch.monitor
     return json_response(
@@ -387,8 +387,8 @@ async def card(request: web.Request) -> web.Response:
     )
 
 
-def shown(reward: Reward) -> dict[str, Any]:
-    """Return what one-line protocols show of a reward beside its value."""
+def reward_details(reward: Reward) -> dict[str, Any]:
+    """Return the fields that the trainers' protocols add to the value of a reward."""
     return {
         "abstained": float(reward.value is None),
         "probability": -1.0 if reward.probability is None else reward.probability,
@@ -401,28 +401,28 @@ _FIX = "give  trajudge serve  --neutral-value VALUE or --calibration-file FILE"
 
 
 def _service_of_numbers(request: web.Request) -> RewardService:
-    """Return the service of a protocol that takes numbers alone. Raises RequestRefused without a
-    neutral value: the first abstention would end the training, hours later."""
+    """Return the service for a protocol that accepts only numbers. Raises RequestRefused without a
+    neutral value: otherwise the first abstention would end the training, hours later."""
     service = request.app[SERVICE]
     if service.neutral_value is None:
-        raise RequestRefused(501, f"no number stands for a judge that abstains: {_FIX}")
+        raise RequestRefused(501, f"there is no neutral value for abstentions: {_FIX}")
     return service
 
 
 @ROUTES.post("/get_reward")
 @ROUTES.post("/get_reward/{token}")
 async def get_reward(request: web.Request) -> web.Response:
-    """Answer OpenRLHF: ``labels`` are ids. ``extra_logs`` has the same keys always."""
+    """Answer OpenRLHF: ``labels`` are ids; ``extra_logs`` always has the same keys."""
     service, body = _service_of_numbers(request), await json_object(request)
     labels = body.get("labels")
     if not isinstance(labels, list) or not labels:
-        raise RequestRefused(400, '"labels" is a list with the id of each trajectory')
+        raise RequestRefused(400, '"labels" must be a list of trajectory ids')
     queries = body.get("query")
     if isinstance(queries, list) and len(queries) != len(labels):
         raise RequestRefused(400, f'"labels" has {len(labels)} ids for {len(queries)} in "query"')
-    rewards = await service.rewards([named(label) for label in labels])
-    values = [number(service, reward) for reward in rewards]
-    logs = [shown(reward) for reward in rewards]
+    rewards = await service.rewards([check_id(label) for label in labels])
+    values = [reward_number(service, reward) for reward in rewards]
+    logs = [reward_details(reward) for reward in rewards]
     extra = {name: [one[name] for one in logs] for name in logs[0]}
     return json_response({"rewards": values, "scores": values, "extra_logs": extra})
 
@@ -432,17 +432,17 @@ async def get_reward(request: web.Request) -> web.Response:
 async def remote_rm(request: web.Request) -> web.Response:
     """Answer slime: ``label`` is the id; ``--reward-key reward`` reads the answer."""
     service, body = _service_of_numbers(request), await json_object(request)
-    (reward,) = await service.rewards([named(body.get("label"))])
-    return json_response({"reward": number(service, reward), **shown(reward)})
+    (reward,) = await service.rewards([check_id(body.get("label"))])
+    return json_response({"reward": reward_number(service, reward), **reward_details(reward)})
 
 
 @ROUTES.post("/v1/chat/completions")
 async def chat_completions(request: web.Request) -> web.Response:
-    """Answer as a model of OpenAI's chat: the last message holds an id, or a trajectory as JSON;
-    the reply is the reward as JSON, an abstention included."""
+    """Answer as a model of OpenAI's chat: the last message is an id or a trajectory as JSON, the
+    reply is the reward as JSON, which may be an abstention."""
     body = await json_object(request)
     service = request.app[SERVICE]
-    (reward,) = await service.rewards([_asked(service, body.get("messages"))])
+    (reward,) = await service.rewards([_parse_messages(service, body.get("messages"))])
     message = {"role": "assistant", "content": reward.model_dump_json()}
     return json_response(
         {
@@ -456,24 +456,24 @@ async def chat_completions(request: web.Request) -> web.Response:
     )
 
 
-def _asked(service: RewardService, messages: object) -> Trajectory | str:
+def _parse_messages(service: RewardService, messages: object) -> Trajectory | str:
     last = messages[-1] if isinstance(messages, list) and messages else None
     content = last.get("content") if isinstance(last, dict) else None
     if isinstance(content, list):
         content = "".join(str(p.get("text", "")) for p in content if isinstance(p, dict))
     if not isinstance(content, str):
-        raise RequestRefused(400, "the last message holds the id of a trajectory, or one as JSON")
+        raise RequestRefused(400, "the last message must be a trajectory's id or a trajectory")
     if not content.lstrip().startswith("{"):
-        return named(content.strip())
+        return check_id(content.strip())
     try:
         return service.recorded.read(orjson.loads(content))
     except (orjson.JSONDecodeError, NoTrajectory) as error:
         raise RequestRefused(422, f"the last message: {error}") from error
 
 
-def number(service: RewardService, reward: Reward) -> float:
-    """Return the reward's value, or the neutral value for an abstention. Raises RequestRefused
-    while the judge's verdict is under way: asking again finds it."""
+def reward_number(service: RewardService, reward: Reward) -> float:
+    """Return the reward's value, or the neutral value of an abstention. Raises RequestRefused while
+    the judge is running."""
     if reward.abstained == "late":
         raise RequestRefused(503, f"{why_abstained(reward)}: ask again")
     (value,) = neutral_values([reward], base_rate=service.neutral_value)
@@ -485,36 +485,36 @@ _ID = "trajectory_id"  # of NeMo Gym's rows
 
 @ROUTES.post("/seed_session")
 async def seed_session(_: web.Request) -> web.Response:
-    """Begin a rollout: nothing is kept of it."""
+    """Answer the start of a rollout, which needs no state."""
     return json_response({})
 
 
 @ROUTES.post("/verify")
 async def verify(request: web.Request) -> web.Response:
-    """Answer the row with ``reward``, ``mask_sample`` and ``failure_reason`` beside it."""
+    """Answer with the row and its ``reward``, ``mask_sample`` and ``failure_reason``."""
     service, body = _service_of_numbers(request), await json_object(request)
     metadata = body.get("verifier_metadata")
     name = body.get(_ID) or (metadata.get(_ID) if isinstance(metadata, Mapping) else None)
-    (reward,) = await service.rewards([named(name)])
+    (reward,) = await service.rewards([check_id(name)])
     abstained = reward.value is None
-    told = {
-        "reward": number(service, reward),
+    result = {
+        "reward": reward_number(service, reward),
         "mask_sample": abstained,
         "failure_reason": f"{reward.abstained}: {reward.detail}" if abstained else None,
     }
-    return json_response({**body, **shown(reward), **told})
+    return json_response({**body, **reward_details(reward), **result})
 
 
 @ROUTES.post("/aggregate_metrics")
 async def aggregate_metrics(request: web.Request) -> web.Response:
-    """Average what ``verify`` answered, the masked samples left out of the reward."""
+    """Average the responses of ``verify``, without the rewards of masked samples."""
     body = await json_object(request)
     answers = body.get("verify_responses")
     if not isinstance(answers, list) or not all(isinstance(one, Mapping) for one in answers):
-        raise RequestRefused(400, '"verify_responses" is a list of objects')
+        raise RequestRefused(400, '"verify_responses" must be a list of objects')
     rewards = [one["reward"] for one in answers if not one.get("mask_sample")]
     if not all(isinstance(reward, int | float) for reward in rewards):
-        raise RequestRefused(400, "each of verify_responses has a number as its reward")
+        raise RequestRefused(400, "each of verify_responses must have a number as its reward")
     means: dict[str, Any] = {"masked": sum(bool(one.get("mask_sample")) for one in answers)}
     if rewards:
         means["mean/reward"] = sum(rewards) / len(rewards)
@@ -522,25 +522,25 @@ async def aggregate_metrics(request: web.Request) -> web.Response:
 
 
 PAYMENTS = "payments.jsonl"
-_SECONDS_TO_END = 5.0  # for the answers to what was asked, once the server is to end
+_SHUTDOWN_SECONDS = 5.0  # for requests in progress
 
 
 def application(config: RewardServerConfig, rewarder: Rewarder) -> web.Application:
-    """Make the application; it closes the rewarder at its end."""
-    made = web.Application(middlewares=[guarded], client_max_size=LARGEST_BODY)
-    made[SERVICE] = RewardService(config, rewarder)
-    made.add_routes(ROUTES)
+    """Return the application, which closes the rewarder on cleanup."""
+    app = web.Application(middlewares=[guard], client_max_size=LARGEST_BODY)
+    app[SERVICE] = RewardService(config, rewarder)
+    app.add_routes(ROUTES)
 
     async def close(_: web.Application) -> None:
         await rewarder.aclose()
 
-    made.on_cleanup.append(close)
-    return made
+    app.on_cleanup.append(close)
+    return app
 
 
 async def serve(config: RewardServerConfig, listening: socket) -> None:
-    """Serve on a socket until SIGINT or SIGTERM; the address is one line on standard output.
-    Raises UserError."""
+    """Serve on a socket until SIGINT or SIGTERM, and write the address to standard output. Raises
+    UserError."""
     try:
         make_folder(config.folder, "--store")
         ledger = config.folder / PAYMENTS
@@ -549,13 +549,13 @@ async def serve(config: RewardServerConfig, listening: socket) -> None:
         raise UserError(f"--store {config.folder}: cannot be used ({error.strerror})") from error
     payments = Payments(ledger)
     rewarder = Rewarder(config.reward, spent=spent, payments=payments)
-    made = application(config, rewarder)
+    app = application(config, rewarder)
     notes = [*rewarder.function.notes]
-    if made[SERVICE].neutral_value is None:
-        notes.append(f"/get_reward, /rm and /verify answer nobody: to serve them {_FIX}")
+    if app[SERVICE].neutral_value is None:
+        notes.append(f"/get_reward, /rm and /verify are disabled: to enable them {_FIX}")
     sys.stderr.write("".join(f"note: {note}\n" for note in notes))
-    # The path may hold a token, so that requests are not logged.
-    runner = web.AppRunner(made, access_log=None, shutdown_timeout=_SECONDS_TO_END)
+    # Requests are not logged, because the path may contain the token.
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         await web.SockSite(runner, listening).start()

@@ -1,8 +1,8 @@
-"""What the server knows, whatever the protocol: the judge, pushed trajectories by their ids,
-rewards that were given, the values of groups, and counts.
+"""State of the server, shared by all protocols: judge, trajectories, rewards, groups, metrics.
 
-Equal trajectories and equal versions have equal rewards; a server has one version. What is asked
-for again by its id is answered at once: a retry or another epoch is no new evidence for the watch.
+Equal trajectories with equal versions have equal rewards, and a server has one version. A repeated
+request for an id is answered from memory: a retry or another epoch is no new evidence for the
+watch.
 """
 
 from __future__ import annotations
@@ -31,69 +31,69 @@ from trajudge.util import jsonl as python_json
 from trajudge.util.files import read_regular, write_bytes
 from trajudge.util.validation import first_error
 
-_MOST_GIVEN = 20_000
+_MAX_REWARDS = 20_000
 
 
-class GivenRewards:
+class RewardCache:
     """The last rewards by the ids of their trajectories."""
 
     def __init__(self) -> None:
-        self._given: OrderedDict[str, Reward] = OrderedDict()
+        self._rewards: OrderedDict[str, Reward] = OrderedDict()
 
     def get(self, name: str) -> Reward | None:
-        """Return the reward of an id, as one from the cache."""
-        reward = self._given.get(name)
+        """Return the cached reward of an id."""
+        reward = self._rewards.get(name)
         if reward is not None:
-            self._given.move_to_end(name)
+            self._rewards.move_to_end(name)
         return reward
 
     def add(self, name: str, reward: Reward) -> None:
-        """Keep a reward that would be the same again: one with a value, or a cached failure."""
+        """Keep a reward that is reproducible: one with a value, or a cached failure."""
         if reward.value is None and not (reward.cached and reward.abstained == "failed"):
             return
-        self._given[name] = reward.model_copy(update={"cached": True, "seconds": 0.0})
-        if len(self._given) > _MOST_GIVEN:
-            self._given.popitem(last=False)
+        self._rewards[name] = reward.model_copy(update={"cached": True, "seconds": 0.0})
+        if len(self._rewards) > _MAX_REWARDS:
+            self._rewards.popitem(last=False)
 
     def forget(self, name: str) -> None:
-        """Forget an id, under which another trajectory is pushed."""
-        self._given.pop(name, None)
+        """Drop the reward of an id."""
+        self._rewards.pop(name, None)
 
 
-_MOST_GROUPS = 10_000  # groups in memory; the oldest is forgotten
+_MAX_GROUPS = 10_000  # groups in memory; the oldest is dropped
 
 
 class _Group:
     def __init__(self, size: int) -> None:
         self.size = size
         self.values: dict[str, float | None] = {}
-        self.is_whole = asyncio.Event()
+        self.complete = asyncio.Event()
 
 
 class RewardGroups:
-    """The values of groups by their names, None for a member that abstained."""
+    """The values of groups by name; the value of an abstention is None."""
 
     def __init__(self) -> None:
         self._groups: OrderedDict[str, _Group] = OrderedDict()
 
     def add(self, name: str, size: int, member: str, value: float | None) -> None:
-        """Take down a member of a group of ``size``; one that is asked for again counts once."""
+        """Add a member to a group of ``size``; a repeated member counts once."""
         group = self._groups.setdefault(name, _Group(size))
         self._groups.move_to_end(name)
         group.values[member] = value
         if len(group.values) >= group.size:
-            group.is_whole.set()
-        if len(self._groups) > _MOST_GROUPS:
+            group.complete.set()
+        if len(self._groups) > _MAX_GROUPS:
             self._groups.popitem(last=False)
 
     async def mean(self, name: str, patience: float) -> float | None:
-        """Return the mean of a group's values once its members are known, or of those that are
-        known after ``patience`` seconds; None: of none."""
+        """Return the mean of a group's values once the group is complete, or after ``patience``
+        seconds the mean of those available; None without any."""
         group = self._groups.get(name)
         if group is None:
             return None
         with suppress(TimeoutError):
-            await asyncio.wait_for(group.is_whole.wait(), patience)
+            await asyncio.wait_for(group.complete.wait(), patience)
         known = [value for value in group.values.values() if value is not None]
         return sum(known) / len(known) if known else None
 
@@ -103,7 +103,7 @@ _VALUES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 class Histogram:
-    """Counts of values at most as large as each bound, with their number and sum."""
+    """A histogram of Prometheus: the number of values up to each bound, their number and sum."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
@@ -115,8 +115,8 @@ class Histogram:
         """Count a value."""
         self._number += 1
         self._sum += value
-        if (place := bisect_left(self._bounds, value)) < len(self._counts):
-            self._counts[place] += 1
+        if (index := bisect_left(self._bounds, value)) < len(self._counts):
+            self._counts[index] += 1
 
     def lines(self, name: str) -> Iterator[str]:
         """Write it in the text format of Prometheus."""
@@ -129,8 +129,8 @@ class Histogram:
 
 
 class ServerMetrics:
-    """Counts of rewards by status, abstention and cache; how long they took; their values and
-    their cost in US dollars."""
+    """Counts of rewards by status, abstention and cache, their durations, values and cost in US
+    dollars."""
 
     def __init__(self) -> None:
         self._rewards: Counter[tuple[str, str, str]] = Counter()
@@ -141,7 +141,7 @@ class ServerMetrics:
         self.refused = 0
 
     def add(self, reward: Reward) -> None:
-        """Count a reward that was given."""
+        """Count a reward."""
         status = "" if reward.status is None else reward.status.value
         self._rewards[status, reward.abstained, str(reward.cached).lower()] += 1
         self._seconds.add(reward.seconds)
@@ -152,7 +152,7 @@ class ServerMetrics:
             self._of_unknown_cost += reward.cost is None
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Write everything; ``gauges`` are what stands at this moment, by name."""
+        """Write all metrics; ``gauges`` are current values by name."""
         lines = ["# TYPE trajudge_rewards_total counter"]
         for (status, abstained, cached), count in sorted(self._rewards.items()):
             labels = f'status="{status}",abstained="{abstained}",cached="{cached}"'
@@ -174,14 +174,13 @@ _IN_MEMORY = 1_000
 
 
 class NoTrajectory(ValueError):
-    """What was sent is no trajectory; the message is one sentence."""
+    """The content is not a trajectory; the message is one sentence."""
 
 
 class RecordedTrajectories:
-    """A folder of trajectories by id, with their images; those asked for last are in memory.
+    """A folder of trajectories by id, with their images; the last ones read are in memory.
 
-    A file's name is a hash, so that no id leads out of the folder. What was pushed is still there
-    after a restart.
+    A file's name is a hash of the id, so that no id leads out of the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -190,9 +189,9 @@ class RecordedTrajectories:
         self._kept: OrderedDict[str, Trajectory] = OrderedDict()
 
     def read(self, record: object) -> Trajectory:
-        """Read a trajectory as a line of ``trajectories.jsonl`` has it. Raises NoTrajectory."""
+        """Parse an object of a line of ``trajectories.jsonl``. Raises NoTrajectory."""
         if not isinstance(record, Mapping):
-            raise NoTrajectory("trajectory is no JSON object: send a line of trajectories.jsonl")
+            raise NoTrajectory("trajectory is not a JSON object: send a line of trajectories.jsonl")
         try:
             return decode_record(record, self.folder)
         except ValidationError as error:
@@ -201,8 +200,8 @@ class RecordedTrajectories:
             raise NoTrajectory(f"trajectory: {error}") from error
 
     async def push(self, name: str, record: Mapping[str, Any]) -> list[str]:
-        """Keep a trajectory, and wake whoever waits for it; the hashes of images that are not here
-        yet. Raises NoTrajectory, OSError."""
+        """Store a trajectory and wake the requests that wait for it; return the hashes of missing
+        images. Raises NoTrajectory, OSError."""
         content = python_json.encode(record)
         trajectory = self.read(orjson.loads(content))
         await asyncio.to_thread(self._write, name, content)
@@ -221,7 +220,7 @@ class RecordedTrajectories:
             except TimeoutError:
                 return None
         if name not in self._kept:
-            # Images may come after the trajectory: it is read when it is asked for.
+            # Images may arrive after the trajectory, so that it is parsed on request.
             content = await asyncio.to_thread(read_regular, self._path(name))
             trajectory = self.read(orjson.loads(content))
             if _missing(trajectory):
@@ -233,7 +232,7 @@ class RecordedTrajectories:
         return self._kept[name]
 
     def is_kept(self, name: str, trajectory: Trajectory) -> bool:
-        """Tell whether an id still names this trajectory, of which no image is missing."""
+        """Return True if this trajectory, without a missing image, is still the id's."""
         return self._kept.get(name) is trajectory
 
     def _path(self, name: str) -> Path:
@@ -247,87 +246,89 @@ class RecordedTrajectories:
 
 
 def _missing(trajectory: Trajectory) -> set[str]:
-    """Return the hashes of pictures that are not here; one that was lost before has none."""
+    """Return the hashes of the images that the store lacks."""
     pictures = needed_pictures(trajectory, EVERYTHING)
     return {ref.sha256 for _, ref in pictures if ref.problem and ref.sha256}
 
 
 class TooBusy(Exception):
-    """As many rewards are at work as the server takes; the client asks again."""
+    """The queue is full: the client should retry."""
 
 
 class RewardService:
-    """The judge, what was pushed, and what was counted: what every protocol shares."""
+    """The judge, trajectories, rewards and metrics that all protocols share."""
 
     def __init__(self, config: RewardServerConfig, rewarder: Rewarder) -> None:
         self.config = config
         self.rewarder = rewarder
         self.recorded = RecordedTrajectories(config.folder)
-        self.given = GivenRewards()
+        self.cache = RewardCache()
         self.groups = RewardGroups()
         self.metrics = ServerMetrics()
-        self.at_work = 0
+        self.in_progress = 0
 
     @property
     def neutral_value(self) -> float | None:
-        """The value that stands for an abstention where a trainer takes numbers alone: the
-        setting's, else the calibration's."""
-        given = self.config.neutral_value
-        return self.rewarder.function.neutral_value if given is None else given
+        """The value of an abstention for trainers that accept only numbers: the setting's, else
+        the calibration's."""
+        value = self.config.neutral_value
+        return self.rewarder.function.neutral_value if value is None else value
 
     async def rewards(
         self,
-        wanted: Sequence[Trajectory | str],
+        items: Sequence[Trajectory | str],
         deadline: float | None = None,
         step: int | None = None,
     ) -> list[Reward]:
-        """Return the rewards of trajectories and ids of the training's ``step``, in order, each
-        within ``deadline`` seconds and the server's own. Raises TooBusy at once if they are too
-        many."""
-        if self.at_work + len(wanted) > self.config.queue:
+        """Return the rewards of ``items`` (trajectories or ids), in order.
+
+        Each is given within ``deadline`` seconds and the server's own deadline. ``step`` is the
+        training's. Raises TooBusy if the queue has no room for all of them.
+        """
+        if self.in_progress + len(items) > self.config.queue:
             raise TooBusy
         limits = [limit for limit in (deadline, self.config.reward.deadline) if limit is not None]
-        known = [self._given(one) for one in wanted]
-        rest = [one for one, reward in zip(wanted, known, strict=True) if reward is None]
-        self.at_work += len(rest)
+        cached = [self._cached(item) for item in items]
+        rest = [item for item, reward in zip(items, cached, strict=True) if reward is None]
+        self.in_progress += len(rest)
         try:
-            asked = (self._reward(one, min(limits, default=None), step) for one in rest)
-            judged = iter(await asyncio.gather(*asked) if rest else ())
+            pending = (self._reward(item, min(limits, default=None), step) for item in rest)
+            judged = iter(await asyncio.gather(*pending) if rest else ())
         finally:
-            self.at_work -= len(rest)
-        rewards = [next(judged) if reward is None else reward for reward in known]
+            self.in_progress -= len(rest)
+        rewards = [next(judged) if reward is None else reward for reward in cached]
         for reward in rewards:
             self.metrics.add(reward)
         return rewards
 
     async def push(self, name: str, record: Mapping[str, Any]) -> list[str]:
-        """Keep a trajectory under an id; the hashes of images that are not here yet. Raises
+        """Store a trajectory under an id; return the hashes of missing images. Raises
         NoTrajectory, OSError."""
         missing = await self.recorded.push(name, record)
-        self.given.forget(name)
+        self.cache.forget(name)
         return missing
 
-    def _given(self, wanted: Trajectory | str) -> Reward | None:
-        if isinstance(wanted, Trajectory) or self.rewarder.watch.monitor.stopped:
+    def _cached(self, item: Trajectory | str) -> Reward | None:
+        if isinstance(item, Trajectory) or self.rewarder.watch.monitor.stopped:
             return None
-        return self.given.get(wanted)
+        return self.cache.get(item)
 
     async def _reward(
-        self, wanted: Trajectory | str, limit: float | None, step: int | None
+        self, item: Trajectory | str, limit: float | None, step: int | None
     ) -> Reward:
         started = time.monotonic()
-        if isinstance(wanted, Trajectory):
-            return await self.rewarder.reward(wanted, deadline=limit, step=step)
+        if isinstance(item, Trajectory):
+            return await self.rewarder.reward(item, deadline=limit, step=step)
         patience = self.config.patience if limit is None else min(limit, self.config.patience)
-        found = await self.recorded.find(wanted, patience)
+        trajectory = await self.recorded.find(item, patience)
         waited = time.monotonic() - started
-        if found is None:
-            key = TrajectoryKey(benchmark="", agent="", task_id=wanted)
-            never = "no trajectory was pushed under this id"
-            return self.rewarder.function.abstention(key, "unknown", never, waited)
+        if trajectory is None:
+            key = TrajectoryKey(benchmark="", agent="", task_id=item)
+            detail = "no trajectory was pushed under this id"
+            return self.rewarder.function.abstention(key, "unknown", detail, waited)
         rest = None if limit is None else max(0.0, limit - waited)
-        reward = await self.rewarder.reward(found, deadline=rest, name=wanted, step=step)
+        reward = await self.rewarder.reward(trajectory, deadline=rest, name=item, step=step)
         reward = reward.model_copy(update={"seconds": reward.seconds + waited})
-        if self.recorded.is_kept(wanted, found):  # not pushed again meanwhile, and whole
-            self.given.add(wanted, reward)
+        if self.recorded.is_kept(item, trajectory):  # complete, and not replaced meanwhile
+            self.cache.add(item, reward)
         return reward

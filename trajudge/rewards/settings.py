@@ -1,4 +1,4 @@
-"""Settings of ``trajudge serve``: what a reward is made of, what is watched, where it is served."""
+"""Settings of ``trajudge serve``: judge, shaping, watch and server."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class RewardShaping(Settings):
-    """How a judgment becomes a value in [``low``, ``high``].
+    """How a judgment is mapped to a value in [``low``, ``high``].
 
-    ``identity`` is the probability of success; ``verdict`` is 1 from ``threshold`` on, else 0;
-    ``gate`` is 1 from ``threshold`` on, 0 below ``reject_below``, and abstains between the two;
-    ``logit`` is the log-odds, cut at 4 either way. ``threshold`` None: the judge's own verdict.
-    ``side_effect`` and ``repetition`` are the shares that such a label takes off. ``allow_flip``:
-    they are taken off as they are, even if a success then counts less than a failure.
+    ``identity`` is the probability of success; ``verdict`` is 1 at or above ``threshold``, else 0;
+    ``gate`` is 1 at or above ``threshold``, 0 below ``reject_below``, and abstains in between;
+    ``logit`` is the log-odds, clipped to [-4, 4]. With ``threshold`` None the judge's own verdict
+    accepts. ``side_effect`` and ``repetition`` are the shares subtracted for these labels; with
+    ``allow_flip`` they are shares of the whole range, so that a success may count less than a
+    failure.
     """
 
     form: Annotated[
@@ -85,23 +86,26 @@ class RewardShaping(Settings):
 
 
 class WatchConfig(Settings):
-    """When rewards stop because they cannot be trusted any more.
+    """When the watch stops the rewards.
 
-    ``canaries`` are trajectories (KIND:PATH) of which one is judged again, past the cache, after
-    every ``every`` rewards; a judge that did not move gives another verdict than at first in
-    at most ``noise`` of them. ``audit_share`` of the rewards are to be audited: the mean reward
-    may lie ``gap`` above the share of true successes. The judge may fail in ``failures`` of the
-    rewards. ``alpha`` is the probability that rewards which should go on are ever stopped, all
-    tests together; with ``keep_going`` they are only reported. ``journal`` keeps what was seen.
+    ``canaries`` are trajectories (KIND:PATH); after every ``every`` rewards one of them is judged
+    again without the cache. The verdicts of an unchanged judge differ from the first ones in at
+    most ``noise`` of the cases. ``audit_share`` of the rewards are drawn for audits: the mean
+    reward may exceed the share of true successes by ``gap``. The judge may fail for ``failures`` of
+    the rewards. ``alpha`` is the probability, over all tests together, that rewards within these
+    limits are ever stopped; with ``keep_going`` a stop is only reported. ``journal`` is the file of
+    events.
 
-    Two signs stop nothing, but have ten times as many rewards audited. With ``probes`` half of the
-    canaries that the judge rejected are asked doctored as well, and accepted in at most ``fooled``.
-    The form of accepted runs is held to that of the first ``baseline`` of them; while it stays, a
-    sign of a change comes once in ``run_length`` accepted runs or more, in the mean.
+    Two signs stop nothing but increase the share of audits tenfold. With ``probes``, half of the
+    canaries that the judge rejected are also judged in a doctored version, of which at most
+    ``fooled`` may be accepted. The form of accepted runs is compared with the first ``baseline`` of
+    them; while it does not change, the mean number of accepted runs between two false signs is at
+    least ``run_length``.
 
-    ``reference`` is a judge (JUDGE[:MODEL], in its default form) that is asked too about
-    ``reference_share`` of the rewards, drawn by ``seed``, within the budget: the curve of both by
-    the training's step is reported, and stops nothing."""
+    ``reference`` is a second judge (JUDGE[:MODEL], with its default options) that also judges
+    ``reference_share`` of the rewards, drawn by ``seed``, within the budget. The curve of both
+    judges by training step is only reported.
+    """
 
     canaries: Annotated[
         str | None,
@@ -132,7 +136,7 @@ class WatchConfig(Settings):
 
 
 class RewardConfig(Settings):
-    """What a reward is made of: judge, model, calibration, decision, shaping."""
+    """Settings of a reward: judge, model, calibration, decision, shaping, watch."""
 
     sections: ClassVar[Mapping[str, str]] = {
         "judge": "the judge",

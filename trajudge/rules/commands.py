@@ -1,4 +1,4 @@
-"""What the commands of ``trajudge rules`` do."""
+"""The commands of ``trajudge rules``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _FOLDER_ONLY = ("probes", "steps", "workers", "seconds")
 
 
 class Evaluation(NamedTuple):
-    """The results of all runs, their summary, and the tasks by id where they are Verified's."""
+    """The results of all runs, their summary, and for WebArena Verified the tasks by id."""
 
     results: list[TaskResult]
     summary: Summary
@@ -81,10 +81,10 @@ class Evaluation(NamedTuple):
 
 
 def evaluate_runs(config: EvaluateConfig) -> Evaluation:
-    """Evaluate the runs by the tasks' rules.
+    """Evaluate runs by the rules of their tasks.
 
-    A run that cannot be judged stops no other. What the rules leave unknown for want of evidence is
-    a result like any other. Raises UserError for tasks, runs or options that cannot be used.
+    A run that cannot be judged does not stop the others; missing evidence gives the outcome
+    unknown. Raises UserError for invalid tasks, runs or options.
     """
     row = dialect(config.dialect) if config.dialect else detected(config.tasks)
     mode = _mode(config, row)
@@ -109,7 +109,7 @@ def evaluate_runs(config: EvaluateConfig) -> Evaluation:
 
 
 def _mode(config: EvaluateConfig, row: Dialect) -> str:
-    """Return the mode that was asked for, or the dialect's default. Raises UserError."""
+    """Return the requested mode, or the dialect's default. Raises UserError."""
     modes = {"webarena": ("original",), "verified": tuple(mode.value for mode in Mode)}
     if row.form not in modes:
         raise UserError(
@@ -123,8 +123,8 @@ def _mode(config: EvaluateConfig, row: Dialect) -> str:
 
 
 def default_out(config: EvaluateConfig, mode: str) -> Path:
-    """Name the results' folder: the same for the same tasks, runs and mode, and never inside what
-    is read. Raises UserError if it would lie there."""
+    """Return the default results folder, which depends on tasks, runs and mode. Raises UserError
+    if it would be inside the input."""
     runs, tasks = config.runs.resolve(), config.tasks.resolve()
     names = "\0".join(map(str, (runs, tasks, mode)))
     digest = sha256(os.fsencode(names)).hexdigest()[:8]
@@ -135,8 +135,8 @@ def default_out(config: EvaluateConfig, mode: str) -> Path:
 
 
 def write_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> str:
-    """Write the summary, a result for each task and, of Verified's, the released package's files.
-    Return where. Raises UserError."""
+    """Write the summary, a result for each task and, for WebArena Verified, the released
+    package's files. Return their folder. Raises UserError."""
     results, summary, tasks = evaluation
     out = config.out or default_out(config, summary.mode)
     for result in results:
@@ -151,14 +151,14 @@ def write_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> str:
 
 
 def _refuse(config: EvaluateConfig, names: Iterable[str], reason: str) -> None:
-    """Raise UserError for an option that was given and has no meaning."""
+    """Raise UserError for an option that has no effect here."""
     for name in names:
         if getattr(config, name) != EvaluateConfig.model_fields[name].default:
             raise UserError(f"--{name.replace('_', '-')}: {reason}: leave it out")
 
 
 def _refuse_options(config: EvaluateConfig, form: str) -> None:
-    """Raise UserError for options that have no meaning for such tasks and runs."""
+    """Raise UserError for options that have no effect for these tasks and runs."""
     if is_study(config.runs):
         unused = _VERIFIED_ONLY if form == "webarena" else _FOLDER_ONLY
         _refuse(config, unused, "has no meaning for a study's runs")
@@ -169,7 +169,7 @@ def _refuse_options(config: EvaluateConfig, form: str) -> None:
 def _original_study(
     config: EvaluateConfig, tasks: Mapping[str, webarena.Task], wanted: set[str]
 ) -> list[TaskResult]:
-    """Return the results of a study's runs by the original rules. Raises UserError."""
+    """Return the results of a study's runs by the rules of original tasks. Raises UserError."""
     judge = _original_evaluator(config, tasks).evaluate
     return judge_study(
         _study(config, wanted),
@@ -181,7 +181,7 @@ def _original_study(
 def _verified_study(
     config: EvaluateConfig, mode: Mode, tasks: Mapping[str, Task], wanted: set[str]
 ) -> list[TaskResult]:
-    """Return the results of a study's runs by Verified's rules. Raises UserError."""
+    """Return the results of a study's runs by the rules of WebArena Verified. Raises UserError."""
     hosts = given_hosts(config.sites, config.site, tasks.values())
     study = _study(config, wanted)
     evaluator = VerifiedEvaluator(mode, hosts, config.require_activity)
@@ -203,7 +203,7 @@ def _original_evaluator(
 def _original(
     config: EvaluateConfig, tasks: Mapping[str, webarena.Task], wanted: set[str]
 ) -> list[TaskResult]:
-    """Return the results of a file of original runs. Raises UserError."""
+    """Return the results of a file of runs of original tasks. Raises UserError."""
     runs = webarena.load_runs(config.runs)
     recorded = [str(run.task_id) for run in runs]
     repeated = sorted(task_id for task_id, count in Counter(recorded).items() if count > 1)
@@ -224,7 +224,7 @@ def _original(
 def _verified(
     config: EvaluateConfig, mode: Mode, tasks: Mapping[str, Task], wanted: set[str]
 ) -> list[TaskResult]:
-    """Return the results of a folder of Verified's runs. Raises UserError."""
+    """Return the results of a folder of WebArena Verified's runs. Raises UserError."""
     with opened_runs(config.runs) as folder:
         batch = _batch(config, mode, folder, tasks, wanted)
         with progress_bar() as show:
@@ -233,7 +233,7 @@ def _verified(
 
 
 def _renamed(result: TaskResult, unpacked: str, runs: str) -> TaskResult:
-    """Name the archive in a result's reasons, not the folder that it was unpacked in."""
+    """Replace the temporary folder by the archive's name in a result's reasons."""
     reasons = tuple(reason.replace(unpacked, runs) for reason in result.reasons)
     return msgspec.structs.replace(result, reasons=reasons)
 
@@ -241,7 +241,7 @@ def _renamed(result: TaskResult, unpacked: str, runs: str) -> TaskResult:
 def _batch(
     config: EvaluateConfig, mode: Mode, folder: Path, tasks: Mapping[str, Task], wanted: set[str]
 ) -> Batch:
-    """Return what to judge. Raises UserError."""
+    """Return the batch to judge. Raises UserError."""
     ids = _chosen(config, wanted, found_runs(folder, tasks))
     return Batch(
         tasks=tasks,
@@ -259,7 +259,7 @@ def _batch(
 
 
 def _states(config: EvaluateConfig, tasks: Sequence[Task]) -> dict[str, State]:
-    """Return what the probes say that the tasks' checks name. Raises UserError."""
+    """Return the current replies of the probes that the tasks' checks use. Raises UserError."""
     if config.probes is None:
         return {}
     named = {check.probe for task in tasks for check in task.backend_checks}
@@ -268,8 +268,8 @@ def _states(config: EvaluateConfig, tasks: Sequence[Task]) -> dict[str, State]:
 
 
 def _wanted(config: EvaluateConfig, tasks: Mapping[str, object]) -> set[str]:
-    """Return the tasks that were asked for. Raises UserError for one that the file does not
-    hold."""
+    """Return the ids of the selected tasks. Raises UserError for an id that the file does not
+    have."""
     subset = subset_ids(config.subset, config.tasks) if config.subset else frozenset[str]()
     named = set(config.task) | subset
     for task_id in sorted(named - tasks.keys()):
@@ -278,8 +278,8 @@ def _wanted(config: EvaluateConfig, tasks: Mapping[str, object]) -> set[str]:
 
 
 def _chosen(config: EvaluateConfig, wanted: set[str], recorded: Sequence[str]) -> list[str]:
-    """Return the tasks that are wanted and have a run. Raises UserError if there is none, and for a
-    task without a run that was named."""
+    """Return the selected tasks that have a run. Raises UserError if there is none, and for a
+    task named by the user without a run."""
     without = [task_id for task_id in config.task if task_id not in recorded]
     if without:
         raise UserError(f"{config.runs}: holds no run of task {without[0]}: add its folder")
@@ -290,7 +290,7 @@ def _chosen(config: EvaluateConfig, wanted: set[str], recorded: Sequence[str]) -
 
 
 def evaluate(config: EvaluateConfig) -> int:
-    """Evaluate the runs; show the summary, write it and a result for each task.
+    """Evaluate runs; print a summary, write it and a result for each task.
 
     The exit code is 1 if a run could not be judged.
     """
@@ -308,7 +308,7 @@ def evaluate(config: EvaluateConfig) -> int:
 
 
 def lint(config: LintConfig) -> int:
-    """Lint the tasks and show, and with ``--out`` write, the findings."""
+    """Lint tasks; print the findings and, with ``--out``, write them."""
     path, rules, _, tasks = open_tasks(config.tasks, config.dialect)
     severities = chosen_categories(config.category or None, Severity(config.min_severity), rules)
     with progress_bar() as show:
@@ -331,7 +331,8 @@ def _watched(tasks: Sequence[Any], tell: Callable[[int], None]) -> Iterator[Any]
 
 
 def mutate(config: MutateConfig) -> int:
-    """Change correct runs, judge them, and show, and with ``--out`` write, where the rule erred."""
+    """Evaluate mutations of correct runs; print, and with ``--out`` write, the errors of the
+    rule."""
     path, rules, mode, tasks = open_tasks(config.tasks, config.dialect, config.mode)
     sites = given_hosts(config.sites, config.site, tasks)
     suite = rules.mutations(tasks, config.runs, mode, sites)
@@ -353,7 +354,7 @@ def mutate(config: MutateConfig) -> int:
 
 
 def blind(config: BlindConfig) -> int:
-    """Score the blind agents and show, and with ``--out`` write, what they pass."""
+    """Score the blind agents; print, and with ``--out`` write, the tasks that they pass."""
     path, rules, mode, tasks = open_tasks(config.tasks, config.dialect, config.mode)
     agents = [*rules.agents, *map(_recorded, config.answers)]
     with progress_bar() as show:

@@ -1,4 +1,4 @@
-"""The JSON files of users, read with bounds, every mistake one sentence; and files written."""
+"""Read users' JSON files within limits and with one-sentence errors; write files."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ Decoded = TypeVar("Decoded")
 
 
 def template_of(template: int | str | None, task: int | str) -> str:
-    """Return the template that statistics group a task by; a task without one is its own."""
+    """Return the template by which statistics group a task; a task without one is its own
+    template."""
     return f"task {task}" if template is None else str(template)
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None) -> bytes:
-    """Return a text's bytes without a byte-order mark. Raises UserError as ``read_data``, and for
-    UTF-16."""
+    """Return the bytes of a text file without a byte-order mark. Raises UserError as
+    ``read_data`` does, and for UTF-16."""
     return utf8(read_data(path, max_bytes, folder), path)
 
 
 def read_data(path: Path, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None) -> bytes:
     """Return the file's bytes.
 
-    Raises UserError if it is absent, too large, no regular file, or outside of ``folder``.
+    Raises UserError if it does not exist, is too large, is not a regular file or is outside
+    ``folder``.
     """
     try:
         return folder.read(path, max_bytes) if folder else read_regular(path, max_bytes)
@@ -51,7 +53,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def decode(data: bytes, kind: type[Decoded] | Any, source: object) -> Any:
-    """JSON as ``kind``. Raises UserError that names ``source`` and the field."""
+    """Decode JSON as ``kind``. Raises UserError with ``source`` and the field."""
     try:
         # Of a rule or an answer, no number must not become null, which says something else.
         return python_json.decode(data, _decoder(cast(Any, kind)), numbers=False)
@@ -65,10 +67,10 @@ _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 def json_value(text: str) -> Any:
-    """Return the value of a JSON text, also where only Python writes and reads it so: half a
-    character becomes U+FFFD, NaN and Infinity null.
+    """Decode JSON, including output of Python's ``json`` that is not standard: a lone surrogate
+    becomes U+FFFD, NaN and Infinity become null.
 
-    Raises ValueError for what is no JSON, RecursionError.
+    Raises ValueError for other text, RecursionError.
     """
     try:
         return _ANY.decode(text)
@@ -79,7 +81,7 @@ def json_value(text: str) -> Any:
 
 
 def json_or_text(text: str) -> Any:
-    """Return the value of a JSON text within the limits, and any other text as it is."""
+    """Return the value of a JSON text within the limits, and any other text unchanged."""
     try:
         value = json_value(text)
         bounded_json(value)
@@ -89,14 +91,14 @@ def json_or_text(text: str) -> Any:
 
 
 def json_text(value: object, most: int = 60) -> str:
-    """Return a value as JSON, cut after so many characters."""
+    """Return a value as JSON, truncated to a number of characters."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class TaskFlaw(msgspec.Struct, frozen=True):
-    """Why a task of a file cannot be read: its field, what stands there, one clause on what is
-    wrong. The other tasks are read."""
+    """Why a task of a file cannot be read: its field, the field's value, and one clause on the
+    error. The other tasks are read."""
 
     field: str
     problem: str
@@ -111,7 +113,8 @@ _PLACE = re.compile(r" - at `\$\.?([^`]*)`\Z")
 
 
 def flaw_of(error: Exception, data: bytes) -> tuple[TaskFlaw, dict[str, Any]]:
-    """Return the flaw that a decoder names in a record, and the record; {} if it is no object."""
+    """Return the flaw that a decoder reports in a record, and the record ({} if it is not an
+    object)."""
     try:
         record = msgspec.json.decode(data)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -135,7 +138,7 @@ def flaw_of(error: Exception, data: bytes) -> tuple[TaskFlaw, dict[str, Any]]:
 
 
 def task_id_of(record: dict[str, Any], position: int) -> int | str:
-    """Return the id of a task that cannot be read; its position in the file where it has none."""
+    """Return the id of a task that cannot be read, or its position in the file if it has none."""
     named = record.get("task_id")
     if isinstance(named, int | str) and not isinstance(named, bool):
         return named
@@ -143,18 +146,18 @@ def task_id_of(record: dict[str, Any], position: int) -> int | str:
 
 
 def first(values: Sequence[object], most: int = 8) -> str:
-    """Return the first few values and how many more there are."""
+    """List the first few values, and the number of the others."""
     listed = ", ".join(map(str, values[:most]))
     return f"{listed} and {len(values) - most} more" if len(values) > most else listed
 
 
 def text_of(value: object) -> str:
-    """Return a text as it is, any other value as JSON."""
+    """Return a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def brief(value: object, most: int = 60) -> str:
-    """Return the text of a value, cut after so many characters."""
+    """Return a value's text, truncated to a number of characters."""
     text = text_of(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

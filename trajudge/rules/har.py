@@ -1,6 +1,5 @@
-"""Network traces in files: HAR (plain, ``.gz``, Playwright's ``.zip``) and Playwright traces read,
-recorded and written.
-"""
+"""Read, record and write network traces: HAR (plain, ``.gz``, Playwright's ``.zip``) and
+Playwright traces."""
 
 from __future__ import annotations
 
@@ -62,8 +61,8 @@ class Body(
     gc=False,
     rename={"mime_type": "mimeType", "file": "_file", "digest": "_sha1"},
 ):
-    """The body of a request or a response, as HAR writes it. Playwright names the file that holds
-    it by ``_file``, its older traces one in ``resources`` by ``_sha1``."""
+    """The body of a request or a response in HAR. Playwright refers to a file with it by
+    ``_file``, in older traces by ``_sha1`` (a file in ``resources``)."""
 
     mime_type: str = ""
     text: str | None = None
@@ -74,14 +73,14 @@ class Body(
 
     @property
     def resource(self) -> str | None:
-        """The name of the file that holds the body; None if none does."""
+        """The name of the file with the body, or None."""
         return self.file or (f"resources/{self.digest}" if self.digest else None)
 
 
 class Request(
     Struct, frozen=True, gc=False, rename={"post_data": "postData", "body_size": "bodySize"}
 ):
-    """``headers`` and ``post_data`` are JSON until they are read."""
+    """``headers`` and ``post_data`` are parsed on demand."""
 
     method: str
     url: str
@@ -91,7 +90,7 @@ class Request(
 
 
 class Response(Struct, frozen=True, gc=False, rename={"redirect_url": "redirectURL"}):
-    """``headers``, ``cookies`` and ``content`` are JSON until they are read."""
+    """``headers``, ``cookies`` and ``content`` are parsed on demand."""
 
     status: int | float | None = None
     headers: Raw = _ABSENT
@@ -106,10 +105,11 @@ class Entry(
     gc=False,
     rename={"resource_type": "_resourceType", "started": "startedDateTime", "page": "pageref"},
 ):
-    """One entry of a HAR file, and a snapshot of a Playwright trace: the same fields.
+    """An entry of a HAR file or a snapshot of a Playwright trace, which have the same fields.
 
-    ``started`` is ISO 8601, ``page`` names the tab (Playwright) or page load (browsers' own tools)
-    that sent the request; either may be absent or, in a file of another recorder, anything.
+    ``started`` is ISO 8601. ``page`` identifies the tab (Playwright) or page load (browsers' own
+    tools) that sent the request. Both are optional, and files of other recorders may have any value
+    there.
     """
 
     request: Request
@@ -120,10 +120,10 @@ class Entry(
 
 
 def in_time_order(entries: Sequence[Entry]) -> tuple[int, ...]:
-    """Return the entries' positions in the order in which they were sent, ties in file order.
+    """Return the entries' positions in the order in which they were sent; ties are in file order.
 
-    HAR 1.2 leaves the order of a file open. An entry without a time that can be read stays behind
-    the one before it in the file.
+    HAR 1.2 does not specify the order of a file. An entry without a readable time follows the one
+    before it in the file.
     """
     times: list[float] = []
     for entry in entries:
@@ -133,7 +133,7 @@ def in_time_order(entries: Sequence[Entry]) -> tuple[int, ...]:
 
 
 def _moment(started: object) -> float | None:
-    """Return a time in seconds; one without zone is in UTC."""
+    """Return a time in seconds; a time without a zone is UTC."""
     if not isinstance(started, str):
         return None
     try:
@@ -148,7 +148,7 @@ _BODY = msgspec.json.Decoder(Body | None)
 
 
 def is_static(url: str) -> bool:
-    """Tell whether a style, a script, a picture or a font is asked for: no rule reads those."""
+    """Return True for a request of a style, a script, an image or a font, which no rule reads."""
     if plain := _PLAIN_PATH.match(url):
         return plain[1].endswith(STATIC_SUFFIXES)
     if not any(suffix in url for suffix in STATIC_SUFFIXES):
@@ -160,8 +160,8 @@ def is_static(url: str) -> bool:
 
 
 def pairs_of(raw: Raw) -> tuple[Pair, ...]:
-    """Return a list of pairs, or the pairs of an object; of anything else what can be read: agents'
-    browsers write these files."""
+    """Return a list of pairs, or the pairs of an object; items that cannot be read are skipped,
+    because agents' browsers write these files."""
     try:
         return _PAIRS.decode(raw) or ()
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -185,7 +185,7 @@ def _loose_pairs(raw: Raw) -> tuple[Pair, ...]:
 
 
 def written_body(raw: Raw) -> Body | None:
-    """Return a body as it stands in the trace; None for none, and for what is no body."""
+    """Return a body as it is written in the trace; None if there is none or it cannot be read."""
     if len(bytes(raw)) > MAX_BODY:
         return None
     try:
@@ -196,8 +196,8 @@ def written_body(raw: Raw) -> Body | None:
 
 
 def whole_body(raw: Raw, resources: Resources | None) -> Body | None:
-    """Return a body with its text, wherever the trace keeps it; the text is None where it was not
-    recorded."""
+    """Return a body with its text, also from a separate file of the trace; the text is None if
+    it was not recorded."""
     body = written_body(raw)
     if body is None or body.text:
         return _decoded(body)
@@ -209,7 +209,7 @@ def whole_body(raw: Raw, resources: Resources | None) -> Body | None:
 
 
 def _decoded(body: Body | None) -> Body | None:
-    """HAR keeps what is no text as base64."""
+    """Decode a body that HAR stores as base64."""
     if body is None or body.encoding != "base64" or body.text is None:
         return body
     try:
@@ -225,7 +225,8 @@ _ANSWER = {"headers": "headers", "cookies": "cookies", "content": "content"}
 
 
 class Flaw(NamedTuple):
-    """What cannot be read of the entry at a position, ``lost`` if that is the request itself."""
+    """An entry, by position, that cannot be read completely; ``lost`` if its request cannot be
+    read."""
 
     position: int
     reason: str
@@ -236,9 +237,9 @@ class Flaw(NamedTuple):
 
 
 def entries_of(items: Iterable[Raw]) -> tuple[tuple[Entry, ...], tuple[Flaw, ...]]:
-    """Return the entries that can be read, in order, and the flaws of the others.
+    """Return the readable entries, in order, and the flaws of the others.
 
-    Raises msgspec.DecodeError for what is no JSON, and where no entry can be read.
+    Raises msgspec.DecodeError for text that is not JSON, and if no entry can be read.
     """
     entries: list[Entry] = []
     flaws: list[Flaw] = []
@@ -259,7 +260,7 @@ def entries_of(items: Iterable[Raw]) -> tuple[tuple[Entry, ...], tuple[Flaw, ...
 
 
 def _read(entry: Any) -> tuple[Entry | None, str]:
-    """Return an entry as far as it can be read, and what cannot be."""
+    """Return the readable part of an entry, and what cannot be read."""
     request = entry.get("request") if isinstance(entry, dict) else None
     if not isinstance(request, dict):
         return None, "holds no request"
@@ -319,8 +320,8 @@ _DAMAGED = (
 
 
 class Unpacked(NamedTuple):
-    """A trace as text: a HAR document, a list of entries, or Playwright's lines; and the bodies
-    kept apart."""
+    """The text of a trace (a HAR document, a list of entries, or the lines of a Playwright
+    trace) and its separately stored bodies."""
 
     form: Literal["har", "list", "lines"]
     texts: tuple[bytes, ...]
@@ -328,7 +329,7 @@ class Unpacked(NamedTuple):
 
 
 def unpack(path: Path) -> Unpacked:
-    """Return the text of a trace, whatever it is packed in. Raises UserError."""
+    """Return the text of a trace in any supported packing. Raises UserError."""
     if path.is_dir():
         return _from_folder(path)
     try:
@@ -366,7 +367,7 @@ def _gunzipped(path: Path) -> bytes:
 
 
 def _beside(folder: Path) -> Resources:
-    """Bodies that a HAR file names are in its own folder."""
+    """Read bodies that a HAR file refers to from the file's own folder."""
     data = DataFolder(folder)
 
     def stored(resource: str) -> bytes | None:
@@ -377,7 +378,7 @@ def _beside(folder: Path) -> Resources:
 
 
 def _limited(stored: Resources) -> Resources:
-    """Read only names inside of the trace, and no more in all than the bound."""
+    """Read only names inside the trace, up to the total limit."""
     left = MAX_BODIES
 
     def limited(resource: str) -> bytes | None:
@@ -439,7 +440,7 @@ def _bounded(file: BinaryIO | Any, limit: int) -> bytes | None:
 
 
 def _stored_in(path: Path, folder: str) -> Resources:
-    """Bodies are read when a check asks for one: most are never asked for."""
+    """Read a body when a check needs it, which few checks do."""
 
     def stored(resource: str) -> bytes | None:
         name = f"{folder}/{resource}" if folder else resource
@@ -486,7 +487,7 @@ _LISTED_HAR = msgspec.json.Decoder(_ListedHar)
 
 
 class Recording(NamedTuple):
-    """The entries of a trace, the bodies kept apart, and what of it cannot be read."""
+    """The entries of a trace, its separately stored bodies, and the flaws of unreadable entries."""
 
     entries: tuple[Entry, ...]
     resources: Resources
@@ -494,10 +495,10 @@ class Recording(NamedTuple):
 
 
 def read_recording(path: Path) -> Recording:
-    """Return the entries in a trace's file, or in the folder of a Playwright trace.
+    """Return the entries of a trace file or of a Playwright trace's folder.
 
-    Raises UserError, one sentence, for a file that is absent, cut off, malformed, too large when
-    unpacked, or no trace.
+    Raises UserError, one sentence, for a file that does not exist, is truncated or malformed, is
+    too large when unpacked, or is not a trace.
     """
     unpacked = unpack(path)
     with _readable(path, unpacked):
@@ -534,10 +535,10 @@ def _of_har(unpacked: Unpacked) -> Recording:
 
 
 def typed_entries(items: Iterable[Raw]) -> tuple[tuple[Entry, ...], tuple[Flaw, ...]]:
-    """Return the entries among the items of a list or the lines of a Playwright trace, and what
-    cannot be read of them.
+    """Return the entries among the items of a list or the lines of a Playwright trace, and the
+    flaws of unreadable ones.
 
-    Raises msgspec.DecodeError for one that is no object.
+    Raises msgspec.DecodeError for an item that is not an object.
     """
     return entries_of(_entry_texts(items))
 
@@ -553,7 +554,7 @@ def _entry_texts(items: Iterable[Raw]) -> Iterator[Raw]:
 
 @contextmanager
 def _readable(path: Path, unpacked: Unpacked) -> Iterator[None]:
-    """Raise UserError for text that is no trace."""
+    """Raise UserError for text that is not a trace."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -578,7 +579,7 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedResponse:
-    """What came back; ``status`` is -1 where nothing did, ``text`` None where it was not kept."""
+    """A response; ``status`` is -1 without one, ``text`` None if it was not recorded."""
 
     status: int = -1
     status_text: str = ""
@@ -590,10 +591,10 @@ class RecordedResponse:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
-    """A request as a recorder saw it, with its response.
+    """A recorded request with its response.
 
-    ``started`` is ISO 8601, ``total`` and ``wait`` are milliseconds, ``body`` is None for none,
-    ``resource_type`` is what asked for it, as browsers name it (document, fetch, ...).
+    ``started`` is ISO 8601, ``total`` and ``wait`` are milliseconds, ``body`` is None without one,
+    ``resource_type`` is the browser's name of the initiator's type (document, fetch, ...).
     """
 
     method: str
@@ -609,7 +610,7 @@ class RecordedRequest:
 
 
 def har_document(entries: Sequence[Mapping[str, Any]], browser_version: str) -> dict[str, Any]:
-    """Return a HAR 1.2 document of entries in the order in which they were sent."""
+    """Return a HAR 1.2 document of entries, in the order in which they were sent."""
     return {
         "log": {
             "version": "1.2",
@@ -622,7 +623,7 @@ def har_document(entries: Sequence[Mapping[str, Any]], browser_version: str) -> 
 
 
 def har_entry(recorded: RecordedRequest, *, secrets: bool = False) -> dict[str, Any]:
-    """Return one entry. Cookies and credentials are left out but for ``secrets``."""
+    """Return one entry. Cookies and credentials are omitted except with ``secrets``."""
     total, wait = recorded.total, recorded.wait
     entry = {
         "startedDateTime": recorded.started,
@@ -680,14 +681,14 @@ def _headers(headers: Mapping[str, str], *, secrets: bool) -> list[dict[str, str
 
 
 def _cookies(lines: str) -> list[dict[str, str]]:
-    """Return the cookies that a response sets, of one header a line."""
+    """Return the cookies of ``Set-Cookie`` headers, one header per line."""
     pairs = (line.partition(";")[0].partition("=") for line in lines.splitlines())
     return [{"name": name.strip(), "value": value} for name, _, value in pairs if name.strip()]
 
 
 def write_har(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a document, packed as its name asks: ``.gz``, ``.zip``, else plain. The same document
-    always gives the same bytes. Raises UserError."""
+    """Write a document, packed according to its name: ``.gz``, ``.zip``, else plain. Equal
+    documents give equal bytes. Raises UserError."""
     data = msgspec.json.encode(document)
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
@@ -706,8 +707,8 @@ def _zipped(data: bytes) -> bytes:
 
 
 class TraceRecorder:
-    """Hears the requests of a context from when it is made. With ``secrets`` cookies and
-    credentials are kept, with ``contents`` the JSON documents that came back."""
+    """Records the requests of a browser context from its creation on. ``secrets`` keeps cookies
+    and credentials, ``contents`` the JSON documents in responses."""
 
     def __init__(
         self, context: BrowserContext, *, secrets: bool = False, contents: bool = False
@@ -738,7 +739,7 @@ class TraceRecorder:
     def entries(self) -> list[dict[str, Any]]:
         """Return the HAR entries of the requests so far, in the order in which they were sent.
 
-        Ask while the context is open: Playwright is asked for the headers on the wire.
+        The context must be open, because Playwright is queried for the raw headers.
         """
         return [self._entry(request) for request in self._sent]
 
@@ -788,14 +789,14 @@ class TraceRecorder:
 
 
 def playwright_error() -> type[PlaywrightError]:
-    """Return the class of Playwright's own errors; the package is an extra, and slow to import."""
+    """Return the base class of Playwright's errors; the package is optional and slow to import."""
     from playwright.sync_api import Error  # noqa: PLC0415
 
     return Error
 
 
 def _recorded_headers(message: PlaywrightRequest | PlaywrightResponse) -> dict[str, str]:
-    """Return the headers on the wire, and those that the page knows where there are no others."""
+    """Return the raw headers, or the page's view of them if there are no others."""
     try:
         return message.all_headers()
     except playwright_error():
@@ -803,7 +804,7 @@ def _recorded_headers(message: PlaywrightRequest | PlaywrightResponse) -> dict[s
 
 
 def _text(response: PlaywrightResponse) -> str | None:
-    """Return the body; None where the browser has let it go."""
+    """Return the body; None if the browser has discarded it."""
     try:
         return response.body().decode("utf-8", "replace")
     except playwright_error():

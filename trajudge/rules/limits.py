@@ -1,11 +1,11 @@
-"""Bounds for untrusted values, so that none costs more than its share of time or memory.
+"""Limits for untrusted values, so that none takes too much time or memory.
 
-The parsers of ``rules.values`` take time linear in the length of their input; a bound on that
-length is therefore a bound on their time. Two things are not linear and are guarded here:
-patterns (a real time limit) and Unicode normalisation of endless combining marks.
+The parsers of ``rules.values`` take time linear in the length of their input, so that a limit on
+the length limits the time. Two operations are not linear and are limited here: patterns (by a time
+limit) and the Unicode normalisation of long runs of combining marks.
 
-What is wrong with one value is an error of these. None ends a batch: a value that fails is not
-equal.
+Errors of single values are of the classes below. None of them ends a batch: a value with an error
+is not equal.
 
 ::
 
@@ -13,8 +13,8 @@ equal.
     ├── TooLarge               longer, deeper or more than the limits allow
     └── Undecided              the comparison cannot be made: unknown, never the agent's failure
         ├── TooSlow            a pattern that did not finish in time
-        └── BadSpecification   what no answer can be held against
-            └── BadPattern     a specification's pattern that is no regular expression
+        └── BadSpecification   an error of the specification
+            └── BadPattern     a pattern of the specification that is not a regular expression
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from typing import Any
 
 
 class InvalidValue(Exception):
-    """``str()`` is one sentence that says why; it quotes at most a few words of the value."""
+    """``str()`` is one sentence with the reason; it quotes at most a few words of the value."""
 
 
 class TooLarge(InvalidValue):
-    """The value was not read: its size alone is beyond what any honest answer needs."""
+    """The value exceeds the limits and was not read."""
 
 
 class Undecided(InvalidValue):
-    """Whether the value is the specification's cannot be decided, for no fault of the value's."""
+    """The comparison cannot be decided, for a reason that is not the agent's fault."""
 
 
 class TooSlow(Undecided):
-    """Matching was stopped at its time limit."""
+    """The matching of a pattern exceeded its time limit."""
 
 
 class BadSpecification(Undecided):
-    """The specification's mistake, not the agent's."""
+    """The specification has an error."""
 
 
 class BadPattern(BadSpecification):
-    """A pattern, or a path, that cannot be read."""
+    """A pattern or a path of the specification cannot be parsed."""
 
 
 SCALAR_CHARS = 500
@@ -88,17 +88,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def bounded(text: str, limit: int) -> str:
-    """Return the text itself. Raises TooLarge beyond ``limit`` characters."""
+    """Return the text unchanged. Raises TooLarge beyond ``limit`` characters."""
     if len(text) > limit:
         raise TooLarge(f"{len(text):,} characters, more than the {limit:,} allowed")
     return text
 
 
 def unicode_text(text: str) -> str:
-    """Return text that can be encoded and normalised: lone surrogates become U+FFFD.
+    """Return a text that can be encoded and normalised: lone surrogates become U+FFFD.
 
-    Raises TooLarge beyond WIDE_CHARS, and for more than 30 combining marks in a row, whose
-    normalisation takes time quadratic in their number.
+    Raises TooLarge beyond WIDE_CHARS, and for more than 30 combining marks in a row, because the
+    time to normalise them is quadratic in their number.
     """
     if text.isascii():
         return text
@@ -113,13 +113,13 @@ def unicode_text(text: str) -> str:
 
 
 def nfkc(text: str) -> str:
-    """Return the compatibility form of what ``unicode_text`` gave. Raises TooLarge if it
-    explodes."""
+    """Return the NFKC form of a result of ``unicode_text``. Raises TooLarge if it is too long."""
     return text if text.isascii() else bounded(unicodedata.normalize("NFKC", text), TEXT_CHARS)
 
 
 def bounded_json(value: Any) -> None:
-    """Raise TooLarge if decoded JSON is nested or populated beyond the limits; not recursive."""
+    """Raise TooLarge if decoded JSON exceeds the limits of depth or number of values; not
+    recursive."""
     levels: list[Iterator[Any]] = [iter((value,))]
     nodes = 0
     while levels:
@@ -137,21 +137,22 @@ def bounded_json(value: Any) -> None:
 
 
 def is_pattern(value: object) -> bool:
-    """Tell whether a specification's value is a pattern: a text of the form ``^...$``."""
+    """Return True if a specification's value is a pattern, a text of the form ``^...$``."""
     return isinstance(value, str) and len(value) > 1 and value[0] == "^" and value[-1] == "$"
 
 
 @cache
 def _regex() -> Any:
-    """Return the package ``regex``, whose matching has a time limit; only tasks with patterns need
-    it."""
+    """Import the package ``regex``, whose matching has a time limit; only tasks with patterns
+    need it."""
     return importlib.import_module("regex")
 
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str, flags: int) -> Any:
-    """Return a specification's pattern, whose matching takes a ``timeout``. Raises BadPattern, also
-    for what ``regex`` takes and Python's ``re`` does not: specifications are written for ``re``."""
+    """Compile a specification's pattern so that its matching accepts a ``timeout``. Raises
+    BadPattern, also for syntax that ``regex`` accepts and Python's ``re`` does not:
+    specifications are written for ``re``."""
     regex = _regex()
     if len(pattern) > PATTERN_CHARS:
         raise BadPattern(
@@ -178,10 +179,10 @@ def compiled(pattern: str, flags: int) -> Any:
 def fullmatch(
     pattern: str, text: str, *, case_matters: bool = False, seconds: float = PATTERN_SECONDS
 ) -> bool:
-    """Tell whether the whole text matches; ``.`` matches a line break too.
+    """Return True if the pattern matches the whole text; ``.`` also matches a line break.
 
-    Raises BadPattern, and TooSlow after ``seconds``. The caller sees to it that the pattern is
-    the specification's: in the sound mode an agent's text never gets here as one.
+    Raises BadPattern, and TooSlow after ``seconds``. In the sound mode callers pass only patterns
+    of the specification, never an agent's text.
     """
     regex = _regex()
     flags = regex.DOTALL if case_matters else regex.DOTALL | regex.IGNORECASE
@@ -190,8 +191,8 @@ def fullmatch(
 
 @contextmanager
 def slow_patterns_counted() -> Iterator[None]:
-    """Within this, a pattern that was too slow ``SLOW_TRIES`` times is not tried again: a list of a
-    thousand hostile texts costs no more than a few of them."""
+    """Within this context a pattern that was too slow ``SLOW_TRIES`` times is not tried again,
+    so that a list of a thousand hostile texts takes no longer than a few of them."""
     token = _SLOW.set(Counter())
     try:
         yield
@@ -200,8 +201,8 @@ def slow_patterns_counted() -> Iterator[None]:
 
 
 def timed(match: Callable[..., Any], pattern: str, text: str, seconds: float) -> bool:
-    """Tell whether a method of a compiled pattern matches, within ``seconds`` of processor time of
-    this thread. Raises TooSlow, TooLarge."""
+    """Return True if a method of a compiled pattern matches within ``seconds`` of this thread's
+    processor time. Raises TooSlow, TooLarge."""
     slow = _SLOW.get()
     reason = f"the pattern {pattern[:60]!r} took more than {seconds} s"
     if slow is not None and slow[pattern] >= SLOW_TRIES:

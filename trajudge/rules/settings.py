@@ -16,7 +16,7 @@ DialectName = Literal[
 
 
 class TaskFileConfig(Settings):
-    """A file of tasks, and how it is read."""
+    """A file of tasks, and its format."""
 
     tasks: Annotated[Path, Option("the task file")]
     dialect: Annotated[DialectName | None, Option("dialect of the tasks (default: recognised)")] = (
@@ -25,7 +25,7 @@ class TaskFileConfig(Settings):
 
 
 class TasksConfig(TaskFileConfig):
-    """A file of tasks, and whose rules are followed."""
+    """A file of tasks, and the mode of the rules."""
 
     mode: Annotated[
         str | None,

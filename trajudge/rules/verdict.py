@@ -1,7 +1,7 @@
-"""What a rule says of a run: pass, fail or unknown, with every comparison that led to it.
+"""The verdict of a rule on a run: pass, fail or unknown, with every comparison behind it.
 
-Verdicts are msgspec structs: a rule gives thousands of them in a second, and importing them must
-cost nothing.
+Verdicts are msgspec structs, because a rule creates thousands of them per second and their import
+must be fast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ MAX_PARTS = 100
 
 
 class Outcome(StrEnum):
-    """``unknown`` means that the rule lacks what it needs (a page, a judge), never a quiet fail."""
+    """``unknown`` means that the rule lacks something that it needs (a page, a judge); it is
+    never counted as a fail."""
 
     PASS = "pass"  # noqa: S105 - an outcome, not a password
     FAIL = "fail"
@@ -26,12 +27,12 @@ class Outcome(StrEnum):
 
 
 class Assertion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One comparison: what was expected and found, as written and in their normal forms.
+    """One comparison: the expected and the actual value, as written and in normal form.
 
     ``name`` is a dotted path into the specification, such as ``answer.status`` or
-    ``network.1.url``; its first parts serve as the failure mode in summaries. ``reason`` is one
-    sentence, empty only for a pass that needs none. Values are JSON values, bounded in size by
-    ``shown`` where they came from an agent or a page.
+    ``network.1.url``; its first parts are the failure mode in summaries. ``reason`` is one
+    sentence, empty only for a pass. ``found`` is the actual value. Values are JSON values; those
+    from an agent or a page are truncated by ``shown``.
     """
 
     name: str
@@ -46,9 +47,9 @@ class Assertion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one run, the reasons for anything but a pass, and all assertions.
 
-    ``notes`` are what the rule took for granted, one sentence each, such as a site's address.
-    ``score`` is the share between 0 and 1 of a rule that gives one for a part; None of any other,
-    and where what is unknown may change it.
+    ``notes`` are assumptions of the rule, one sentence each, such as a site's inferred address.
+    ``score`` is the partial score in [0, 1] of a rule that has one; None for other rules, and if an
+    unknown outcome may change it.
     """
 
     outcome: Outcome
@@ -63,11 +64,11 @@ Trace_contra = TypeVar("Trace_contra", contravariant=True)
 
 
 class Evaluator(Protocol[Task_contra, Trace_contra]):
-    """A rule: judges an agent's answer and the trace of its run against a task.
+    """A rule that judges an agent's answer and the trace of its run against a task.
 
-    ``answer`` is whatever the agent gave: text, a JSON value, or None for nothing. ``trace`` is
-    the evaluator's own notion of a run, None for a run of which nothing was recorded. Raises
-    nothing for any answer or trace: what cannot be judged is ``unknown``.
+    ``answer`` is the agent's answer: text, a JSON value, or None. ``trace`` is in the evaluator's
+    own format, None if nothing was recorded. An evaluator never raises for an answer or a trace:
+    what cannot be judged is ``unknown``.
     """
 
     def evaluate(self, task: Task_contra, answer: object, trace: Trace_contra | None) -> Verdict:
@@ -76,27 +77,27 @@ class Evaluator(Protocol[Task_contra, Trace_contra]):
 
 
 def decided(held: bool | None) -> Outcome:
-    """Pass or fail; unknown for None."""
+    """Return pass for True, fail for False, unknown for None."""
     if held is None:
         return Outcome.UNKNOWN
     return Outcome.PASS if held else Outcome.FAIL
 
 
-def checked(name: str, held: bool | None, reason: str, expected: Any, found: Any) -> Assertion:
-    """Return an assertion that holds or does not, or None: it is open; the reason is kept only if
-    it does not hold."""
+def checked(name: str, held: bool | None, reason: str, expected: Any, actual: Any) -> Assertion:
+    """Return an assertion that holds (True), fails (False) or is unknown (None); the reason is
+    kept unless it holds."""
     return Assertion(
         name=name,
         outcome=decided(held),
         reason="" if held else reason,
         expected=expected,
-        found=shown(found),
+        found=shown(actual),
     )
 
 
 def conjunction(outcomes: Iterable[Outcome]) -> Outcome:
-    """Combine outcomes that must all pass: one fail decides, then one unknown (Kleene's strong
-    three-valued *and*)."""
+    """Combine outcomes that must all pass: fail if one fails, else unknown if one is unknown
+    (Kleene's strong three-valued *and*)."""
     seen = set(outcomes)
     for outcome in (Outcome.FAIL, Outcome.UNKNOWN):
         if outcome in seen:
@@ -105,10 +106,10 @@ def conjunction(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def verdict_of(assertions: Iterable[Assertion], notes: tuple[str, ...] = ()) -> Verdict:
-    """Return the verdict in which every assertion must hold, with the reasons of those that do not.
+    """Return the verdict for assertions that must all hold.
 
-    The reasons are those of the outcome: a failed run lists its failures, not what else was
-    unknown. No assertion at all gives ``unknown``: nothing was checked.
+    The reasons are those of assertions with the verdict's outcome: a failed run lists its failures
+    only. Without assertions the verdict is ``unknown``.
     """
     kept = tuple(map(_storable, assertions))
     if not kept:
@@ -123,22 +124,23 @@ def verdict_of(assertions: Iterable[Assertion], notes: tuple[str, ...] = ()) -> 
 
 
 def _storable(assertion: Assertion) -> Assertion:
-    """Return an assertion with a reason that a file can hold: it may quote what an agent sent."""
+    """Return the assertion with a reason that can be encoded as UTF-8: it may quote an agent's
+    text."""
     if assertion.reason.isascii():
         return assertion
     return msgspec.structs.replace(assertion, reason=_encodable(assertion.reason))
 
 
 def unknown(reason: str) -> Verdict:
-    """Return the verdict on a run that could not be judged at all."""
+    """Return the verdict on a run that cannot be judged."""
     return Verdict(outcome=Outcome.UNKNOWN, reasons=(reason,))
 
 
 def shown(value: object) -> Any:
-    """Return a value fit for a result file: of lists and objects the first ``MAX_PARTS``, text cut
-    at ``MAX_SHOWN`` characters, and saying so.
+    """Truncate a value for a result file: lists and objects to ``MAX_PARTS`` items, texts to
+    ``MAX_SHOWN`` characters with a note.
 
-    Half characters (lone surrogates), which no file in UTF-8 can hold, become question marks.
+    Lone surrogates, which UTF-8 cannot encode, become question marks.
     """
     if isinstance(value, list | tuple):
         return [shown(item) for item in value[:MAX_PARTS]]

@@ -98,13 +98,13 @@ def test_a_picture_of_the_goal_is_asked_for_as_well(heuristic: Server) -> None:
     ("path", "content", "status", "sentence"),
     [
         ("/v1/rewards", b"{", 400, "the body is not JSON"),
-        ("/v1/rewards", b"[]", 400, "the body is no JSON object"),
+        ("/v1/rewards", b"[]", 400, "the body is not a JSON object"),
         ("/v1/rewards", {"items": []}, 400, "a list of 1 to 1000 objects"),
         ("/v1/rewards", {"items": [{}]}, 400, 'item 0 has neither a "trajectory" nor an "id"'),
         ("/v1/rewards", {"items": [{"trajectory": {}}]}, 422, 'it has no "format"'),
         ("/v1/rewards", {"items": [{"trajectory": {"format": 1}}]}, 422, "item 0: trajectory: "),
-        ("/v1/rewards", {"items": [{"id": "x"}], "deadline": -1}, 400, "above 0"),
-        ("/v1/rewards", {"items": [{"id": "x", "group": "g"}]}, 400, "its \"group_size\" is"),
+        ("/v1/rewards", {"items": [{"id": "x"}], "deadline": -1}, 400, "a positive number"),
+        ("/v1/rewards", {"items": [{"id": "x", "group": "g"}]}, 400, '"group_size" must be'),
         ("/v1/rewards", {"items": [{"id": "x"}], "deadlin": 1}, 400, "did you mean 'deadline'?"),
         ("/v1/rewards", {"items": [{"id": "x", "grup": "g"}]}, 400, "item 0 has no field 'grup', "),
         ("/v1/rewards", {"items": [{"id": "x", "n": 8}]}, 400, "'n'; there are id, trajectory, gr"),
@@ -112,10 +112,10 @@ def test_a_picture_of_the_goal_is_asked_for_as_well(heuristic: Server) -> None:
         ("/v1/audits", {"id": "x", "sucess": True}, 400, "'sucess', did you mean 'success'?"),
         ("/v1/trajectories", {"id": "x"}, 400, 'there is no "trajectory"'),
         ("/v1/trajectories", {"id": "", "trajectory": {"format": 1}}, 400, "an id is a text"),
-        ("/get_reward", {"query": ["x"]}, 400, '"labels" is a list'),
+        ("/get_reward", {"query": ["x"]}, 400, '"labels" must be a list'),
         ("/get_reward", {"query": ["x", "y"], "labels": ["e"]}, 400, '1 ids for 2 in "query"'),
         ("/rm", {"label": 3}, 400, "an id is a text"),
-        ("/v1/chat/completions", {"messages": []}, 400, "the last message holds the id"),
+        ("/v1/chat/completions", {"messages": []}, 400, "the last message must be"),
         ("/nowhere", {}, 404, "Not Found"),
     ],
 )  # fmt: skip
@@ -177,9 +177,7 @@ def test_without_a_neutral_value_no_number_is_given_from_the_start(tmp_path: Pat
         assert reward["value"] is not None
         server.process.terminate()
         assert server.process.stderr is not None
-        assert (
-            "note: /get_reward, /rm and /verify answer nobody: to" in server.process.stderr.read()
-        )
+        assert "note: /get_reward, /rm and /verify are disabled: to" in server.process.stderr.read()
 
 
 def test_other_bodies_are_refused(heuristic: Server) -> None:
@@ -411,7 +409,7 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (["--host", "0.0.0.0"], "give --token-file FILE"),
-        (["--judge", "simplified"], "asks a model: name it"),
+        (["--judge", "simplified"], "needs a model: name it"),
         (["--judge", "heuristic", "--token-file", "none"], "--token-file none: cannot be read"),
         (
             ["--judge", "heuristic", "--side-effect-penalty", "1"],

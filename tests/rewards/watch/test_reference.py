@@ -202,7 +202,7 @@ def test_a_belief_of_one_half_is_accepted() -> None:
 
 def test_a_reference_that_cannot_be_asked_is_refused() -> None:
     judge = JudgeConfig(judge="heuristic")
-    for named, why in (("simplified", "asks a model: name it"), ("nobody:x", "nobody")):
+    for named, why in (("simplified", "needs a model: name it"), ("nobody:x", "nobody")):
         watch = WatchConfig(reference=named)
         with pytest.raises(UserError, match=rf"^--reference {named}: .*{why}"):
             Rewarder(RewardConfig(judge=judge, watch=watch))
@@ -229,7 +229,7 @@ def test_the_curve_is_told_over_http(tmp_path: Path) -> None:
             server.ask("/v1/reference?before=soon"),
         ]
         assert [(one.status, one.content["error"]) for one in bad] == [
-            (400, "a step is a whole number from 0")
+            (400, "a step must be a non-negative integer")
         ] * 3
 
 

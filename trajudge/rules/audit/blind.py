@@ -1,8 +1,8 @@
-"""Agents that look at nothing: what they score is what a rule gives away.
+"""Blind agents, which look at no page: their score is what a rule gives away.
 
-Source: WebArena Verified, Tables 13 and 16, for ``empty`` to ``numbers_only``; the others are ours.
-An agent answers a task: with text for rules that read text, with a response object for rules
-that read one.
+Source: WebArena Verified, Tables 13 and 16, for ``empty`` to ``numbers_only``; the others are
+trajudge's. An agent answers with text for rules that read text, and with a response object for
+rules that read one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 1_000
 
 
 class AuditedTask(Protocol):
-    """What the auditors ask of a task of any dialect."""
+    """The fields of a task that the audits need, in any dialect."""
 
     @property
     def task_id(self) -> int | str:
@@ -40,14 +40,14 @@ class AuditedTask(Protocol):
 
 
 class NoAnswer(Exception):
-    """An agent's answer was not obtained: what it would have scored is unknown."""
+    """An agent has no answer for a task: its score there is unknown."""
 
 
 class BlindAgent(msgspec.Struct, frozen=True):
-    """A name, and the answer to a task: text, a JSON value, or None for none.
+    """A name, and a function that returns the answer to a task: text, a JSON value, or None.
 
-    ``answer`` raises NoAnswer. An agent that ``opens_start_page`` loads the pages that the task
-    starts on and looks at none of them; any other leaves the browser as it is.
+    ``answer`` raises NoAnswer. An agent that ``opens_start_page`` loads the task's start pages
+    without looking at them; other agents do not use the browser.
     """
 
     name: str
@@ -56,7 +56,7 @@ class BlindAgent(msgspec.Struct, frozen=True):
 
 
 def constant(name: str, answer: object) -> BlindAgent:
-    """Return an agent that always says the same."""
+    """Return an agent that always gives the same answer."""
     return BlindAgent(name, lambda task: answer)
 
 
@@ -66,8 +66,8 @@ def knowledge(name: str, answer: Callable[[str], object]) -> BlindAgent:
 
 
 def recorded(name: str, answers: Mapping[str, object]) -> BlindAgent:
-    """Return an agent whose answers were recorded, by task id. Raises UserError for a task without
-    one."""
+    """Return an agent with recorded answers by task id. Raises UserError for a task without an
+    answer."""
 
     def answer(task: AuditedTask) -> object:
         if str(task.task_id) not in answers:
@@ -80,24 +80,23 @@ def recorded(name: str, answers: Mapping[str, object]) -> BlindAgent:
 
 
 def opening(agent: BlindAgent) -> BlindAgent:
-    """Return an agent that answers the same after it has opened the start page."""
+    """Return an agent with the same answers that first opens the start page."""
     name = f"start_page:{agent.name.removeprefix('status:')}"
     return BlindAgent(name, agent.answer, opens_start_page=True)
 
 
 def numbers_of(intent: str) -> list[str]:
-    """Return every run of digits in the intent, or "0" where there is none."""
+    """Return every run of digits in the intent, or "0" without one."""
     return re.findall(r"\d+", intent) or ["0"]
 
 
 def quoted(intent: str) -> list[str]:
-    """Return what the intent puts in double quotes, such as the keys of the objects that it asks
-    for."""
+    """Return the texts in double quotes in the intent, such as the keys of requested objects."""
     return list(dict.fromkeys(re.findall(r'"([^"\n]{1,60})"', intent)))
 
 
 def _everything(intent: str) -> str:
-    """Return one answer that holds as much as fits: yes, no, the intent, and the numbers up to
+    """Return one answer with as much as possible: yes, no, the intent, and the numbers up to
     1,000."""
     numbers = ", ".join(map(str, range(_LONGEST + 1)))
     return f"Yes, no, N/A, none, true, false, {intent}, {numbers}"
@@ -189,7 +188,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class BlindScore(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks that one agent passed, and how many could not be judged."""
+    """The tasks that one agent passed, and the number of tasks that could not be judged."""
 
     agent: str
     tasks: int
@@ -198,7 +197,8 @@ class BlindScore(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """Divide the passed tasks by all tasks; an unknown is no success."""
+        """Return the share of passed tasks among all tasks; an unknown outcome counts as not
+        passed."""
         return len(self.passed) / self.tasks if self.tasks else 0.0
 
 
@@ -211,11 +211,10 @@ def blind_scores(
     progress: Progress = lambda agent, done, of: None,
     start_trace_of: Callable[[TaskT], Any] = lambda task: None,
 ) -> tuple[BlindScore, ...]:
-    """Score each agent on all tasks, in the agents' order.
+    """Score each agent on all tasks, in the order of the agents.
 
-    ``trace_of`` gives the trace of a run of that task that did nothing, ``start_trace_of`` of one
-    that opened the start page; each is asked for once a task. An agent is asked only for the tasks
-    given; ``progress`` is called after each task.
+    ``trace_of`` returns the trace of a run without actions, ``start_trace_of`` that of a run which
+    opened the start page; each is called once per task. ``progress`` is called after each task.
     """
     traces: dict[bool, list[Any]] = {}
     made = []
@@ -259,7 +258,8 @@ def _outcome(
 
 
 def union(all_scores: Sequence[BlindScore]) -> BlindScore:
-    """Score the agents together: a task counts once. ``unknown`` is the smallest of theirs."""
+    """Return the tasks that any of the agents passed. ``unknown`` is the smallest of their
+    numbers."""
     passed = dict.fromkeys(task_id for score in all_scores for task_id in score.passed)
     return BlindScore(
         agent="union",
@@ -276,7 +276,7 @@ def _by_number(task_id: int | str) -> tuple[bool, int, str]:
 def blind_screen(
     path: Path, mode: str, listed: Sequence[BlindScore], out: Path | None, width: int | None = None
 ) -> str:
-    """Lay out the scores in at most 40 lines; the union, last in ``listed``, stands first."""
+    """Lay out the scores in at most 40 lines; the union, last in ``listed``, is shown first."""
     together = listed[-1]
     least = "at least " if together.unknown else ""
     finding = (

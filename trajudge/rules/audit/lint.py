@@ -1,16 +1,16 @@
-"""Weaknesses of task specifications in WebArena's form and in REAL's, and findings of any linter.
+"""Linter for task specifications in WebArena's form and in REAL's; findings of any linter.
 
-``PUBLISHED`` are the categories of WebArena Verified's audit (Table 1, section 3.2 and Table 14)
-under the definitions that give its counts: on the 812 published tasks they are held to 92, 164,
-176, 36 and 118, and the unions to 340 and 506. Two definitions differ from the paper's words: its
-506 is the union of all substring checks of answers and pages, blank locators included, where
-Table 14 as written gives 340; and ``outerText`` counts anywhere in the locator.
+``PUBLISHED`` are the categories of WebArena Verified's audit (Table 1, section 3.2 and Table 14),
+with the definitions that reproduce its counts on the 812 published tasks: 92, 164, 176, 36 and 118,
+and 340 and 506 for the unions. Two definitions differ from the paper's text: its 506 is the union
+of all substring checks of answers and pages, including blank locators, for which Table 14 as
+written gives 340; and ``outerText`` counts anywhere in the locator.
 
-``PITFALLS`` are our own: what is never read, and what matches too much. Every detector looks at
-text with fixed, linear patterns; no text of a task is ever a pattern.
+``PITFALLS`` are trajudge's: fields that are never read, and checks that match too much. Detectors
+search texts with fixed patterns that take linear time; a task's text is never used as a pattern.
 
-Their checks ask for the difference that a run made to the state of a site's replica (``jmespath``),
-a language model (``llm_boolean``) or a script; runs recorded elsewhere hold no such difference.
+REAL's checks compare the state of a site's replica before and after a run (``jmespath``), or call a
+language model (``llm_boolean``) or a script; recorded runs do not include such a state.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ _COLUMNS = ("severity", "task_id", "category", "field", "value", "problem", "men
 
 
 class Severity(StrEnum):
-    """What a weakness does to verdicts, the worst first.
+    """The effect of a weakness on verdicts, the worst first.
 
-    ``error``: no honest run passes, or one that did nothing does. ``warning``: some wrong runs
-    pass, or the released package refuses honest ones. ``note``: worth knowing.
+    ``error``: every honest run fails, or a run without actions passes. ``warning``: some wrong runs
+    pass, or the released package rejects honest ones. ``note``: for information.
     """
 
     ERROR = "error"
@@ -86,7 +86,7 @@ Severities = Mapping[str, Severity]
 class Finding(msgspec.Struct, frozen=True):
     """One weakness. ``field`` is its path in the task, such as ``eval.program_html[0].locator``.
 
-    ``value`` is what stands there; ``problem`` and ``mend`` are one sentence each.
+    ``value`` is the field's value; ``problem`` and ``mend`` are one sentence each.
     """
 
     task_id: int | str
@@ -98,7 +98,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Flawed(Protocol):
-    """What the linters ask of a task of any dialect."""
+    """The fields of a task that the linters need, in any dialect."""
 
     @property
     def task_id(self) -> int | str: ...
@@ -110,7 +110,7 @@ AnyTask = TypeVar("AnyTask", bound=Flawed)
 
 
 def unreadable_finding(task_id: int | str, flaw: TaskFlaw) -> Finding:
-    """Return the finding on a task that cannot be read."""
+    """Return the finding for a task that cannot be read."""
     problem = f"No run of the task is judged, for it cannot be read: {flaw.problem}."
     return Finding(
         task_id, "unreadable", flaw.field, flaw.value, problem, "Write what schema.md says of it."
@@ -118,8 +118,8 @@ def unreadable_finding(task_id: int | str, flaw: TaskFlaw) -> Finding:
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
-    """A category and the tasks that it has findings in; a union names its categories, and has the
-    worst severity of them."""
+    """The number of tasks with findings in a category; a union lists its categories and has
+    their worst severity."""
 
     category: str
     severity: Severity
@@ -129,10 +129,7 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LintReport(NamedTuple):
-    """All findings on a file of ``tasks`` tasks, in their order, and how many each category has.
-
-    ``counts`` is what ``counts`` returns for them.
-    """
+    """All findings on a file of ``tasks`` tasks, in order, and their ``counts`` by category."""
 
     name: str
     dialect: str
@@ -146,7 +143,7 @@ class LintReport(NamedTuple):
         return {count.category: count.severity for count in self.counts}
 
     def tasks_with(self, severity: Severity) -> int:
-        """Count the tasks of which this is the worst finding."""
+        """Count the tasks whose worst finding has this severity."""
         known, worst = self.severities, dict[int | str, int]()
         for one in self.findings:
             rank = known[one.category].rank
@@ -157,9 +154,10 @@ class LintReport(NamedTuple):
 def counts(
     findings: Iterable[Finding], severities: Severities, unions: Mapping[str, tuple[str, ...]]
 ) -> tuple[Count, ...]:
-    """Return one count for each category, also for those without findings, then one for each union.
+    """Return one count for each category, including those without findings, then one for each
+    union.
 
-    A task counts once however many findings it has.
+    A task counts once, whatever its number of findings.
     """
     listed, made = list(findings), []
     for category, parts in {**{one: (one,) for one in severities}, **unions}.items():
@@ -177,8 +175,8 @@ def counts(
 
 
 def lint_screen(report: LintReport, most: int, out: Path | None, *, full: bool) -> str:
-    """Lay out what is wrong with the tasks, in a sentence; then the categories, and the ``most``
-    findings that are the most severe, of these the rarest, first.
+    """Lay out a summary, the categories, and ``most`` findings: the most severe ones, of these the
+    rarest categories first.
 
     Without ``full`` it is one screen: at most ten categories, and findings without their fixes.
     """
@@ -207,7 +205,7 @@ def lint_screen(report: LintReport, most: int, out: Path | None, *, full: bool) 
 
 
 def _headline(report: LintReport) -> Iterator[str]:
-    """Say in plain words in how many tasks verdicts are wrong, the worst first."""
+    """State in how many tasks verdicts are wrong, the worst first."""
     errors, warnings, notes = map(report.tasks_with, Severity)
     tasks = f"{count_of(report.tasks, 'task')} of {report.name} ({report.dialect})"
     if errors:
@@ -273,7 +271,8 @@ _POLARITY = frozenset({"yes", "no", "true", "false", "not"})
 
 
 class Reference(NamedTuple):
-    """One reference: against what it is held, how, its text, and its neighbours in the list."""
+    """One reference: its check, its text, the value that it is compared with, and the other
+    references of the list."""
 
     task: Task
     field: str
@@ -284,7 +283,7 @@ class Reference(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """The alternatives that the harness reads in it."""
+        """The alternatives that the harness reads in the text."""
         if self.how == "required_values":
             return self.text.split(OR)
         if self.how != "must_include":
@@ -296,11 +295,11 @@ class Reference(NamedTuple):
 
     @property
     def lone(self) -> bool:
-        """Whether it is the answer's only one."""
+        """Whether it is the answer's only reference."""
         return self.where == "answer" and len(self.among) == 1
 
     def is_word(self, text: str) -> bool:
-        """Tell whether the harness asks that an option stands alone in what was found."""
+        """Return True if the harness requires an option to be a separate word."""
         wanted = clean(text, strips=self.task.harness.strips)
         if self.task.harness.whole_words == "lone":
             return self.lone and len(wanted) == 1 and len(self.options) == 1
@@ -308,7 +307,7 @@ class Reference(NamedTuple):
 
 
 def references(task: Task) -> Iterator[Reference]:
-    """Yield all references to answers and to pages, in the order of the specification."""
+    """Yield all references for answers and pages, in the order of the specification."""
     answers = task.eval.reference_answers
     if answers is not None:
         for name in answers.__struct_fields__:
@@ -323,7 +322,7 @@ def references(task: Task) -> Iterator[Reference]:
 
 
 def page_checks(task: Task) -> Iterator[tuple[str, PageCheck]]:
-    """Yield the page checks with their fields, those under ``or`` too."""
+    """Yield the page checks with their fields, including those under ``or``."""
     for index, check in enumerate(task.eval.program_html):
         field = f"eval.program_html[{index}]"
         yield field, check
@@ -341,8 +340,7 @@ def _listed(task: Task, field: str, where: Where, how: str, texts: object) -> It
 
 
 class Weakness(NamedTuple):
-    """Where a task has a weakness, what stands there, the problem and the fix; "" for those of the
-    category."""
+    """The field with a weakness, its value, the problem and the fix; "" for the category's text."""
 
     field: str
     value: object
@@ -351,7 +349,7 @@ class Weakness(NamedTuple):
 
 
 class Category(NamedTuple):
-    """A kind of weakness: where a task has it, what is wrong and the fix, in a sentence each."""
+    """A kind of weakness: a detector, the problem and the fix in a sentence each."""
 
     find: Callable[[Task], Iterator[Weakness]]
     problem: str
@@ -360,14 +358,14 @@ class Category(NamedTuple):
 
 
 def _page_content(task: Task) -> Iterator[Weakness]:
-    """Page checks with a blank locator: the text counts wherever on the page it stands."""
+    """Yield page checks with a blank locator, for which the text may be anywhere on the page."""
     for field, check in page_checks(task):
         if not check.locator.strip():
             yield Weakness(f"{field}.locator", check.locator)
 
 
 def _page_substring(task: Task) -> Iterator[Weakness]:
-    """Page checks by ``must_include``, whatever the locator."""
+    """Yield page checks by ``must_include``, with any locator."""
     for field, check in page_checks(task):
         texts = check.required_contents.must_include
         if texts is not UNSET:
@@ -375,28 +373,29 @@ def _page_substring(task: Task) -> Iterator[Weakness]:
 
 
 def _locator_substring(task: Task) -> Iterator[Weakness]:
-    """Page checks by ``must_include`` on an element's ``outerText``."""
+    """Yield page checks by ``must_include`` on an element's ``outerText``."""
     for field, check in page_checks(task):
         if check.required_contents.must_include is not UNSET and "outerText" in check.locator:
             yield Weakness(f"{field}.locator", check.locator)
 
 
 def _response_substring(task: Task) -> Iterator[Weakness]:
-    """Answers judged by ``must_include``."""
+    """Yield answers that are checked by ``must_include``."""
     answers = task.eval.reference_answers
     if answers is not None and answers.must_include is not UNSET:
         yield Weakness("eval.reference_answers.must_include", list(answers.must_include))
 
 
 def _unachievable(task: Task) -> Iterator[Weakness]:
-    """Tasks whose right answer is "N/A"."""
+    """Yield tasks whose right answer is "N/A"."""
     for one in references(task):
         if one.how == "fuzzy_match" and one.among == (UNACHIEVABLE,):
             yield Weakness(one.field, one.text)
 
 
 def _llm_evaluation(task: Task) -> Iterator[Weakness]:
-    """Tasks that a language model judges, "N/A" included (a model reads other answers)."""
+    """Yield tasks that a language model judges, including "N/A", for which a model reads other
+    answers."""
     holders: list[tuple[str, ReferenceAnswers | RequiredContents | None]] = [
         ("eval.reference_answers", task.eval.reference_answers)
     ]
@@ -410,7 +409,7 @@ def _llm_evaluation(task: Task) -> Iterator[Weakness]:
 
 
 def _pictures(task: Task) -> Iterator[Weakness]:
-    """Tasks that a vision model, or a comparison of pictures, judges."""
+    """Yield tasks that need a vision model or a comparison of images."""
     if "page_image_query" in task.eval.eval_types:
         queries = task.eval.page_image_query
         yield Weakness("eval.page_image_query", [] if queries is UNSET else list(queries))
@@ -463,7 +462,8 @@ UNIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _dead_marker(task: Task) -> Iterator[Weakness]:
-    """Alternatives that the harness reads as text, because of their field or their form."""
+    """Yield alternatives that the harness reads as plain text, because of their field or their
+    form."""
     fields = "must_include" if task.harness.alternatives else "page must_include"
     mend = f'Alternatives work in reference_url and {fields} only, as " |OR| ".'
     for reference in references(task):
@@ -475,7 +475,7 @@ def _dead_marker(task: Task) -> Iterator[Weakness]:
 
 
 def _dead_field(task: Task) -> Iterator[Weakness]:
-    """Find checks that are written down and never made."""
+    """Yield checks that are specified but never run."""
     spec = task.eval
     answers = spec.reference_answers
     pictures = () if spec.page_image_query is UNSET else spec.page_image_query
@@ -504,7 +504,7 @@ def _dead_field(task: Task) -> Iterator[Weakness]:
 
 
 def _vacuous(task: Task) -> Iterator[Weakness]:
-    """Find checks that every run passes, or that check nothing at all."""
+    """Yield checks that every run passes, or that check nothing."""
     listed = list(references(task))
     referenced = {
         "string_match": ("eval.reference_answers", any(one.where == "answer" for one in listed)),
@@ -538,7 +538,7 @@ def _always_met(reference: Reference) -> bool:
 
 
 def _literal_pattern(task: Task) -> Iterator[Weakness]:
-    """Find references written as regular expressions, which the harness compares literally."""
+    """Yield references written as regular expressions, which the harness compares literally."""
     texts = [(reference.field, reference.text) for reference in references(task)]
     for field, text in (*texts, ("eval.reference_url", task.eval.reference_url or "")):
         if _PATTERN.search(text):
@@ -550,7 +550,7 @@ def _substrings(task: Task) -> Iterator[Reference]:
 
 
 def _number_run_on(task: Task) -> Iterator[Weakness]:
-    """Substrings with a digit at the edge: "10" is part of "100" and "2" of "12"."""
+    """Yield substrings with a digit at the edge: "10" is part of "100", and "2" of "12"."""
     for reference in _substrings(task):
         for option in reference.options:
             text = clean(option)
@@ -562,7 +562,7 @@ def _number_run_on(task: Task) -> Iterator[Weakness]:
 
 
 def _polarity(task: Task) -> Iterator[Weakness]:
-    """Yes and no as substrings: "Yes, the answer is no" holds both, "know" holds no."""
+    """Yield yes and no as substrings: "Yes, the answer is no" contains both, "know" contains no."""
     inside = ", or a word that contains it," if task.harness.whole_words == "lone" else ""
     for reference in _substrings(task):
         if _POLARITY & set(map(clean, reference.options)):
@@ -571,7 +571,8 @@ def _polarity(task: Task) -> Iterator[Weakness]:
 
 
 def _redundant(task: Task) -> Iterator[Weakness]:
-    """Find references that another one of the same list contains: they check nothing more."""
+    """Yield references that are part of another one in the list, so that they check nothing
+    more."""
     for reference in _substrings(task):
         if not clean(reference.text):
             continue
@@ -585,7 +586,7 @@ def _redundant(task: Task) -> Iterator[Weakness]:
 
 
 def _given_away(task: Task) -> Iterator[Weakness]:
-    """Answers that stand in the question: the intent, or the numbers in it, would pass."""
+    """Yield answers that the intent contains: repeating it, or its numbers, passes."""
     answers = task.eval.reference_answers
     if answers is None or answers.must_include is UNSET or not answers.must_include:
         return
@@ -600,7 +601,7 @@ def _given_away(task: Task) -> Iterator[Weakness]:
 
 
 def _url_run_on(task: Task) -> Iterator[Weakness]:
-    """Find reference URLs that end with a digit: ``/product/1`` is part of ``/product/12``."""
+    """Yield reference URLs that end with a digit: ``/product/1`` is part of ``/product/12``."""
     contained = not task.harness.exact_urls or task.eval.url_note == GOLD_IN_PRED
     if "url_match" not in task.eval.eval_types or not contained:
         return
@@ -612,7 +613,7 @@ def _url_run_on(task: Task) -> Iterator[Weakness]:
 
 
 def _pooled_queries(task: Task) -> Iterator[Weakness]:
-    """Alternative urls with queries: one's address with another's query passes."""
+    """Yield alternative URLs with queries: the address of one with the query of another passes."""
     urls = alternatives(task.eval.reference_url or "")
     if "url_match" not in task.eval.eval_types or len(urls) == 1 or task.harness.exact_urls:
         return
@@ -621,7 +622,7 @@ def _pooled_queries(task: Task) -> Iterator[Weakness]:
 
 
 def _one_character(task: Task) -> Iterator[Weakness]:
-    """Find references of one character to which the one-character rule does not apply."""
+    """Yield references of one character to which the one-character rule does not apply."""
     for reference in _substrings(task):
         options = reference.options
         if any(len(clean(one)) == 1 and not reference.is_word(one) for one in options):
@@ -676,7 +677,7 @@ CATEGORIES: Severities = {
 def readable(
     tasks: Iterable[AnyTask], find: Callable[[AnyTask], Iterator[Finding]]
 ) -> Iterator[Finding]:
-    """Yield what ``find`` yields of each task, or that the task cannot be read, in their order."""
+    """Yield the findings of ``find`` for each task, or that the task cannot be read, in order."""
     for task in tasks:
         if task.flaw:
             yield unreadable_finding(task.task_id, task.flaw)
@@ -685,7 +686,7 @@ def readable(
 
 
 def weaknesses(tasks: Iterable[Task]) -> Iterator[Finding]:
-    """Yield every finding, task by task and category by category."""
+    """Yield every finding, by task and category."""
     return readable(tasks, _weaknesses)
 
 
@@ -718,7 +719,7 @@ _FIXES = {
 
 
 class StateCheck(msgspec.Struct, frozen=True):
-    """One entry of ``evals``; those of version 2 name a script and no type."""
+    """One entry of ``evals``; entries of version 2 name a script and have no type."""
 
     type: str = "script"
     description: str = ""
@@ -729,7 +730,7 @@ class StateCheck(msgspec.Struct, frozen=True):
 
 
 class RealTask(msgspec.Struct, frozen=True, rename={"task_id": "id", "intent": "goal"}):
-    """One task; what the auditors do not ask for is ignored."""
+    """A task of REAL; fields that the audits do not need are ignored."""
 
     task_id: str
     intent: str
@@ -759,7 +760,7 @@ def _real_task(data: bytes, name: str) -> RealTask:
 
 
 def lint_real(tasks: Iterable[RealTask]) -> Iterator[Finding]:
-    """Yield what is worth knowing of each task, in the order of the tasks."""
+    """Yield the notes on each task, in order."""
     return readable(tasks, _real_findings)
 
 
@@ -790,7 +791,7 @@ def _real_findings(task: RealTask) -> Iterator[Finding]:
 
 
 def real_notes(tasks: Sequence[RealTask]) -> tuple[str, ...]:
-    """Say what the tasks are checked by, in one sentence."""
+    """Describe, in one sentence, by what the tasks are checked."""
     counted = Counter(check.type for task in tasks for check in task.evals)
     kinds = ", ".join(f"{count} {name}" for name, count in counted.most_common())
     return (

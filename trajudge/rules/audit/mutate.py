@@ -1,6 +1,4 @@
-"""Mutation testing of a rule: near misses of a correct run that must fail, equivalents that must
-pass, and the report.
-"""
+"""Mutation testing of a rule: near misses of a correct run must fail, equivalents must pass."""
 
 from __future__ import annotations
 
@@ -29,12 +27,11 @@ MOST = 100
 
 
 class MutationCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that is known to be correct, and what is known of its task.
+    """A run that is known to be correct, and properties of its task.
 
-    ``ordered``: the order of a list in the answer matters; None if it does in some of its lists.
-    ``ends_there``: the run must end on the right page, so that leaving it is a mistake.
-    ``decisive`` are the indices of the network events that the task is about, from the end if
-    negative.
+    ``ordered``: the order of a list in the answer matters (None: in some of its lists).
+    ``ends_there``: the run must end on the right page. ``decisive`` are the indices of the network
+    events that the task checks, negative ones counted from the end.
     """
 
     name: str
@@ -47,7 +44,7 @@ class MutationCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variant(NamedTuple):
-    """A changed run; ``part`` names what was changed where a mutator changes several things."""
+    """A mutated run; ``part`` names the changed part if a mutator changes several."""
 
     answer: Any
     trace: Any
@@ -55,7 +52,7 @@ class Variant(NamedTuple):
 
 
 class Mutator(Protocol):
-    """Changes one thing: yields nothing where it does not apply."""
+    """Makes one kind of change; yields nothing where it does not apply."""
 
     def __call__(self, case: MutationCase) -> Iterator[Variant]:
         """Yield the variants of a run."""
@@ -63,7 +60,7 @@ class Mutator(Protocol):
 
 
 class MutationSuite(NamedTuple):
-    """What a mutation test is made of: correct runs, the rule, and the changes to the runs."""
+    """The parts of a mutation test: correct runs, the rule, and the mutators."""
 
     cases: Iterable[MutationCase]
     evaluator: Evaluator[Any, Any]
@@ -72,10 +69,11 @@ class MutationSuite(NamedTuple):
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a rule was wrong about variants of one kind.
+    """The error rate of a rule on variants of one kind.
 
-    ``trials`` are variants that it decided, ``undecided`` those it called unknown; ``low`` and
-    ``high`` are Wilson's 95 % limits, the variants of one run as a cluster; None below two runs.
+    ``trials`` are the decided variants, ``undecided`` those with the outcome unknown. ``low`` and
+    ``high`` are Wilson's 95 % limits with the variants of one run as a cluster; None below two
+    runs.
     """
 
     mutator: str
@@ -88,12 +86,12 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float | None:
-        """Wrong among decided."""
+        """The share of wrong outcomes among decided variants."""
         return self.wrong / self.trials if self.trials else None
 
 
 class Misjudgment(msgspec.Struct, frozen=True, kw_only=True):
-    """One variant that the rule was wrong about; a long answer is cut."""
+    """One variant with a wrong outcome; a long answer is truncated."""
 
     case: str
     mutator: str
@@ -102,9 +100,9 @@ class Misjudgment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MutationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The false accepts among near misses, the false rejects among correct runs and variants.
+    """False accepts of near misses, and false rejects of correct runs and equivalent variants.
 
-    ``mutators`` has the same by mutator, the unchanged runs as ``original``.
+    ``mutators`` has the rates by mutator, with the unmutated runs as ``original``.
     """
 
     false_accepts: Rate
@@ -136,10 +134,10 @@ def mutation_report(
 ) -> MutationReport:
     """Judge every run and its variants.
 
-    Near misses of a run that the rule does not accept are left out: they would say nothing of
-    the change. A variant that equals its run is left out too, and so is what a mutator yields
-    after its first ``MOST`` variants of a run. With ``passing_only`` a run that the rule does not
-    accept is left out altogether. ``progress`` takes how many runs are done.
+    Excluded are near misses of runs that the rule does not accept, which show nothing about the
+    change, variants equal to their run, and variants of a mutator after the first ``MOST`` of a
+    run. ``passing_only`` excludes all variants of runs that the rule does not accept. ``progress``
+    is called with the number of finished runs.
     """
     trials: list[_Trial] = []
     for done, case in enumerate(cases, start=1):
@@ -199,7 +197,8 @@ def _same(variant: Variant, case: MutationCase) -> bool:
 
 
 def _identical(one: Any, other: Any) -> bool:
-    """Equal, and of equal types and key order: 1, 1.0 and True may differ to a rule."""
+    """Return True for equal values of equal types and key order: a rule may distinguish 1, 1.0
+    and True."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -260,7 +259,7 @@ FOREIGN = "zzz-not-in-any-answer"
 
 
 def _leaves(value: Any, change: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
-    """Yield the value with one leaf changed, for every leaf and every change to it."""
+    """Yield the value with one leaf changed, for every leaf and every change."""
     if isinstance(value, dict):
         for key, inner in value.items():
             for changed in _leaves(inner, change):
@@ -274,7 +273,7 @@ def _leaves(value: Any, change: Callable[[Any], Iterator[Any]]) -> Iterator[Any]
 
 
 def _containers(value: Any, change: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
-    """Yield the value with one list or object in it changed."""
+    """Yield the value with one list or object changed."""
     if isinstance(value, dict | list):
         yield from change(value)
         items = value.items() if isinstance(value, dict) else enumerate(value)
@@ -289,7 +288,8 @@ def _on_data(
     walk: Callable[[Any, Callable[[Any], Iterator[Any]]], Iterator[Any]],
     change: Callable[[Any], Iterator[Any]],
 ) -> Mutator:
-    """Return a mutator that changes the data of a response object, or else the whole answer."""
+    """Return a mutator that changes the data of a response object, or of any other answer the
+    whole."""
 
     def mutate(case: MutationCase) -> Iterator[Variant]:
         answer = case.answer
@@ -304,13 +304,12 @@ def _on_data(
 
 
 def _numeric(value: Any) -> bool:
-    """Return a number that can be written with digits: neither a boolean, infinite, nor
-    monstrous."""
+    """Return True for a finite number of bounded size that is not a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
 def _in_numbers(value: Any, change: Callable[[str], str]) -> Iterator[Any]:
-    """Yield the value with the first number in it rewritten."""
+    """Yield the value with its first number rewritten."""
     if _numeric(value):
         changed = change(repr(abs(value)))
         number: float = float(changed) if isinstance(value, float) else int(changed)
@@ -331,12 +330,12 @@ def _sign(value: Any) -> Iterator[Any]:
 
 
 def _next_digit(number: str) -> str:
-    """Return the first digit one up, the most significant change; a 9 becomes an 8."""
+    """Return the number with its first digit plus one, the most significant change; 9 becomes 8."""
     return ("8" if number[0] == "9" else str(int(number[0]) + 1)) + number[1:]
 
 
 def _longer(number: str) -> str:
-    """Ten times as much or more, with the old digits in front."""
+    """Return at least ten times the number, with the old digits first."""
     whole, point, rest = number.partition(".")
     return f"{whole}0{point}{rest}" if whole != "0" else f"10{point}{rest}"
 
@@ -374,13 +373,13 @@ def _extra(value: Any) -> Iterator[Any]:
 
 
 def _repeated(value: Any) -> Iterator[Any]:
-    """Yield the first item in place of the last: the length is right, an item is not."""
+    """Yield the list with its last item replaced by the first, which keeps its length."""
     if isinstance(value, list) and len(value) > 1 and value[0] != value[-1]:
         yield [*value[:-1], value[0]]
 
 
 def _exchanged(value: Any) -> Iterator[Any]:
-    """Two fields of an object with each other's values."""
+    """Yield the object with the values of two fields exchanged."""
     if isinstance(value, dict) and len(value) > 1:
         one, other = list(value)[:2]
         yield {**value, one: value[other], other: value[one]}
@@ -545,8 +544,7 @@ def _wrong_host(case: MutationCase) -> Iterator[Variant]:
 
 
 def _stale(case: MutationCase) -> Iterator[Variant]:
-    """Yield the right page was seen earlier, and the run went on from it to the site's first
-    page."""
+    """Yield the run with a last visit to the site's first page after the right page."""
     if not case.ends_there:
         return
     if isinstance(case.trace, Trace) and case.trace.url is not None:
@@ -562,7 +560,7 @@ def _stale(case: MutationCase) -> Iterator[Variant]:
 
 
 def _page_load(url: str) -> Entry:
-    """Return the load of a page, whoever sent the request that it comes after."""
+    """Return the event of a page load, whatever the request that it follows."""
     pairs = [{"name": name, "value": value} for name, value in PAGE_HEADERS.items()]
     request = {"method": "GET", "url": url, "headers": pairs}
     return {"request": request, "response": {"status": 200, "headers": []}}
@@ -577,7 +575,7 @@ def _dropped(case: MutationCase) -> Iterator[Variant]:
 
 
 def _before_change(case: MutationCase) -> Iterator[Variant]:
-    """Show stored pages as if the run had changed nothing: blank."""
+    """Return stored pages as if the run had changed nothing: blank."""
     if isinstance(case.trace, Trace) and case.trace.pages:
         blank = tuple(
             msgspec.structs.replace(
@@ -635,10 +633,9 @@ def report_screen(
     full: bool = False,
     width: int | None = None,
 ) -> str:
-    """Lay out the report in at most 40 lines: false accepts and rejects, the rates by mutator with
-    the worst first, and at most ``limit`` and five misjudgments; all lines and ``limit`` with
-    ``full``. ``out`` is where the report is written.
-    """
+    """Lay out the report in at most 40 lines: false accepts and rejects, the rates by mutator
+    with the worst first, and at most ``limit`` and five misjudgments; with ``full`` all lines
+    and ``limit`` misjudgments. ``out`` is the folder with the report."""
     by_rate = sorted(report.mutators, key=lambda one: (-(one.share or 0), one.mutator))
     rows = [
         (one.mutator, one.expected, *map(str, _counts(one)), _rate_cell(one)) for one in by_rate
@@ -663,7 +660,7 @@ def report_screen(
 
 
 def _finding(report: MutationReport) -> Sequence[str]:
-    """Say how often near misses are accepted, and correct runs rejected."""
+    """State how often near misses are accepted and correct runs rejected."""
     overall = (("false accepts", report.false_accepts), ("false rejects", report.false_rejects))
     return [
         f"{name}: {_rate_cell(rate)} %, {rate.wrong:,} of {rate.trials:,}; "

@@ -1,7 +1,8 @@
-"""What each dialect of task files brings for the tools that audit it, and task files opened by it.
+"""The suite of audit tools for each dialect of task files.
 
-A correct run of a task in WebArena's form is built from the specification (it says what is
-expected, ends on the first address that is, and stored pages hold what is asked for), or recorded.
+A correct run of a task in WebArena's form is recorded, or built from the specification: it gives
+the expected answer, ends at the first expected address, and its stored pages contain the required
+contents.
 """
 
 from __future__ import annotations
@@ -59,15 +60,14 @@ from trajudge.util.tables import all_folded
 
 @dataclass(frozen=True)
 class Suite:
-    """What one dialect brings.
+    """The audit tools of one dialect.
 
     ``load`` reads tasks with ``task_id``, ``intent`` and ``flaw``, and raises UserError. ``lint``,
-    ``categories`` with their severities, and ``unions`` are for the linter.
-    ``modes`` are the evaluator's, the first the
-    default; ``evaluator`` makes it for blind agents (``agents``), ``idle_trace`` and
-    ``start_trace`` are the traces of their runs: of a browser that was not used, and of one that
-    opened the start page. ``mutations`` makes a mutation suite: correct runs, built or read from a
-    path, and how to change them. ``notes`` says what of the tasks no rule reads.
+    ``categories`` (with their severities) and ``unions`` belong to the linter. ``modes`` are the
+    evaluator's, the first being the default. ``evaluator`` returns the evaluator for the blind
+    ``agents``; ``idle_trace`` and ``start_trace`` return the traces of a browser that was not used
+    and of one that opened the start page. ``mutations`` returns a mutation suite of correct runs,
+    built or read from a path. ``notes`` lists the parts of the tasks that no rule reads.
     """
 
     dialect: str
@@ -84,8 +84,7 @@ class Suite:
     notes: Callable[[Sequence[Any]], Sequence[str]] = lambda tasks: ()
 
     def mode(self, asked: str | None) -> str:
-        """Return the mode that was asked for, the default for None. Raises UserError for any
-        other."""
+        """Return the requested mode, the default for None. Raises UserError for an unknown one."""
         if asked is None:
             return self.modes[0]
         if asked not in self.modes:
@@ -163,7 +162,7 @@ def suite(row: Dialect) -> Suite:
 
 
 class TaskSet(NamedTuple):
-    """A task file, read by its suite, and the mode of its evaluator."""
+    """The tasks of a file, their suite, and the mode of the evaluator."""
 
     path: Path
     suite: Suite
@@ -172,8 +171,8 @@ class TaskSet(NamedTuple):
 
 
 def open_tasks(path: Path, named: str | None = None, mode: str | None = None) -> TaskSet:
-    """Read a task file; None recognises its dialect and takes the dialect's first mode. What cannot
-    be read of the tasks, and what no rule reads, is named on standard error.
+    """Read a task file. With None the dialect is recognised and its first mode is used. Parts of
+    the tasks that cannot be read, or that no rule reads, are listed on standard error.
 
     Raises UserError.
     """
@@ -194,9 +193,10 @@ def open_tasks(path: Path, named: str | None = None, mode: str | None = None) ->
 
 
 def chosen_categories(wanted: Sequence[str] | None, least: Severity, rules: Suite) -> Severities:
-    """Return the categories to report, at least so severe; a union's name stands for its parts.
+    """Return the categories to report, with at least the given severity; a union's name stands for
+    its parts.
 
-    Raises UserError for a category that tasks of this dialect do not have.
+    Raises UserError for a category that the dialect does not have.
     """
     chosen: set[str] = set()
     for name in wanted or rules.categories:
@@ -219,8 +219,8 @@ _SITES = {
 def _webarena_mutations(
     tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Mapping[str, tuple[str, ...]]
 ) -> MutationSuite:
-    """Return the runs in a file, which are taken to be correct, or for None one built for every
-    task that can be read. Raises UserError for a file that cannot be read."""
+    """Return the runs of a file, which are assumed to be correct, or for None one built for
+    every readable task. Raises UserError for a file that cannot be read."""
     given = {name: urls[0] for name, urls in hosts.items() if urls}
     sites = _SITES | given if runs is None else given
     return MutationSuite(
@@ -273,7 +273,8 @@ def _answer(task: Task) -> str | None:
 
 
 def _trace(task: Task, sites: Mapping[str, str]) -> Trace:
-    """Pages by their address: what several checks ask of one page stands on it together."""
+    """Build stored pages by address; the contents that several checks require of one page are
+    combined."""
     last = render((task.eval.reference_url or "").split(OR)[0], sites) or _PAGE
     results: dict[str, str] = {}
     contents: dict[str, dict[str, list[str]]] = {}
@@ -296,7 +297,7 @@ def _trace(task: Task, sites: Mapping[str, str]) -> Trace:
 
 
 def _number(conditions: Sequence[str]) -> str:
-    """Return a whole number that meets conditions such as ``>= 12``; "" where none is known."""
+    """Return an integer that meets conditions such as ``>= 12``; "" if none is known."""
     options = [condition.split(OR) for condition in conditions]
     near = {
         int(float(found)) + step
@@ -314,7 +315,7 @@ def _number(conditions: Sequence[str]) -> str:
 
 
 def _address(check: PageCheck, last: str, results: dict[str, str]) -> str:
-    """Return the page that a check reads; a helper that finds it is made to find one."""
+    """Return the page that a check reads; the result of an address helper is set to such a page."""
     if check.url == LAST:
         return last
     if check.url.startswith("func"):

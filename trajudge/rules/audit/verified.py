@@ -1,6 +1,5 @@
-"""What is wrong with specifications of WebArena Verified: found by building runs from them,
-changing them, and reading the texts.
-"""
+"""Audit of WebArena Verified's specifications: build runs from them, mutate the runs, read the
+texts."""
 
 from __future__ import annotations
 
@@ -85,10 +84,10 @@ _CATEGORIES = {
 
 
 def example(pattern: str, filler: str = "") -> str | None:
-    """Return a text that the whole pattern matches; None if none of a few attempts does.
+    """Return a text that the whole pattern matches; None after a few unsuccessful attempts.
 
-    ``filler`` stands where the pattern allows any text. Look-aheads are met by writing what they
-    ask for instead of them.
+    ``filler`` is used where the pattern allows any text. Look-aheads are satisfied by writing the
+    text that they require.
     """
     try:
         parsed = parser.parse(pattern)
@@ -105,8 +104,8 @@ def example(pattern: str, filler: str = "") -> str | None:
 
 
 def refused(pattern: str) -> str | None:
-    """Return a text that one of the pattern's negative look-aheads names and the whole pattern
-    refuses; None if there is none."""
+    """Return a text that matches one of the pattern's negative look-aheads and not the whole
+    pattern; None without one."""
     try:
         parsed = parser.parse(pattern)
         banned = ["".join(_walk(value[1], "")) for value in _assertions(parsed)]
@@ -130,7 +129,7 @@ def _walk(parsed: Any, filler: str) -> Iterator[str]:
 
 
 def _part(code: str, value: Any, filler: str) -> str:
-    """Return what one part of a pattern stands for."""
+    """Return a text for one part of a pattern."""
     if code in _ONE_CHARACTER:
         return str(_ONE_CHARACTER[code](value))
     if code == "BRANCH":
@@ -174,18 +173,18 @@ _ONE_CHARACTER: dict[str, Callable[[Any], str]] = {
 
 
 class Unsatisfiable(Exception):
-    """No text can be built for a part of the specification; the message names it."""
+    """No text can be built for a part of the specification, which the message names."""
 
 
 def rendered(text: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the text with the sites' addresses for their placeholders."""
+    """Replace the placeholders in a text by the sites' addresses."""
     for name, bases in hosts.items():
         text = text.replace(name, bases[0])
     return text
 
 
 def matching_text(value: str, filler: str = "") -> str:
-    """Return the text itself, or one that matches it. Raises Unsatisfiable."""
+    """Return the text itself, or for a pattern a text that matches it. Raises Unsatisfiable."""
     if not is_pattern(value):
         return value
     found = example(value, filler)
@@ -197,7 +196,8 @@ def matching_text(value: str, filler: str = "") -> str:
 def expected_data(
     schema: Mapping[str, Any], value: Any, hosts: Mapping[str, tuple[str, ...]]
 ) -> Any:
-    """Return expected data with the first of alternatives and a text for every pattern."""
+    """Return expected data with the first of alternatives, and a matching text for every
+    pattern."""
     if isinstance(value, str):
         return rendered(HOLE.sub("1", matching_text(value)), hosts)
     if schema.get("type") == "array" and isinstance(value, list):
@@ -220,7 +220,7 @@ def encoded(value: Any) -> str:
 
 
 def posted(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return a form where all fields are texts at the top, else a JSON document."""
+    """Return a form if all fields are texts at the top level, else a JSON document."""
     fields = check.expected.post_data or {}
     nested = any(key.startswith("$") and not key.startswith("$.^") for key in fields)
     typed = any(not isinstance(value, str | None) for value in fields.values())
@@ -236,8 +236,7 @@ def posted(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> dict[st
 def expected_document(
     fields: Mapping[str, Any], check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:
-    """Return an object that has every field, where its path says. Fields that must be absent
-    are."""
+    """Return an object with every field at its path, without fields that must be absent."""
     schema = ((check.post_data_schema or {}).get("properties")) or {}
     made: dict[str, Any] = {}
     for key, expected in fields.items():
@@ -258,7 +257,7 @@ def expected_document(
 
 
 def _put(made: Any, steps: list[Any], value: Any) -> None:
-    """Write a value where the steps lead, making objects and lists on the way."""
+    """Set a value at a path, creating objects and lists as needed."""
     step, rest = steps[0], steps[1:]
     if isinstance(step, PathFilter) or step == EVERY:
         tests = (step, *step.also) if isinstance(step, PathFilter) else ()
@@ -289,7 +288,7 @@ _SCRIPT = {
 
 
 class SyntheticRun(Struct, frozen=True, kw_only=True):
-    """An answer, HAR entries, and where the sites were."""
+    """An answer, HAR entries, and the sites' addresses."""
 
     answer: dict[str, Any]
     entries: tuple[Entry, ...]
@@ -297,12 +296,12 @@ class SyntheticRun(Struct, frozen=True, kw_only=True):
 
     @property
     def trace(self) -> Trace:
-        """The entries as a trace."""
+        """The trace of the entries."""
         return trace_of_list(self.entries, "synthetic")
 
 
 class Synthesis(Struct, frozen=True, kw_only=True):
-    """The run, if one could be built, and what the evaluator says of it, or why there is none."""
+    """The run and the evaluator's verdict on it, or the reason why none can be built."""
 
     run: SyntheticRun | None
     verdict: Verdict | None
@@ -329,8 +328,8 @@ def hosts_for(task: Task) -> dict[str, tuple[str, ...]]:
 
 
 def synthesise(task: Task, mode: Mode = Mode.SOUND) -> Synthesis:
-    """Return a run that passes in a mode, or the reason why none does. Backend checks are left
-    out."""
+    """Return a run that passes in a mode, or the reason why none does. Backend checks are
+    ignored."""
     hosts = hosts_for(task)
     try:
         run = SyntheticRun(answer=_answer(task, hosts), entries=_entries(task, hosts), hosts=hosts)
@@ -342,8 +341,8 @@ def synthesise(task: Task, mode: Mode = Mode.SOUND) -> Synthesis:
 
 
 def _without_state(task: Task) -> Task:
-    """Return the task without what only a site's own state can decide: checks of it, and an answer
-    of which only the shape is known."""
+    """Return the task without checks that only the state of a site can decide, including an
+    answer of which only the form is specified."""
     kept = tuple(map(_known, (one for one in task.eval if not isinstance(one, BackendCheck))))
     return msgspec.structs.replace(task, eval=kept) if kept else task
 
@@ -369,7 +368,7 @@ def _answer(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
 
 
 def _entries(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> tuple[Entry, ...]:
-    """Return a visit to every site of the task, then what the checks ask for, the last page
+    """Return a visit to every site of the task, then the required requests, with the last page
     last."""
     made = [
         _entry(hosts[placeholder(site)][0] + "/", "GET", 200, PAGE_HEADERS) for site in task.sites
@@ -393,7 +392,7 @@ def _entry(
 
 
 def _event(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
-    """Return one request that has everything that a check asks for. Raises Unsatisfiable."""
+    """Return one request that satisfies a check. Raises Unsatisfiable."""
     expected = check.expected
     if expected.http_method.upper() in _BODILESS and expected.post_data:
         raise Unsatisfiable(
@@ -446,7 +445,7 @@ def _url(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _on_a_site(pattern: str, base: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
-    """Return a text that matches a pattern without a host, moved to the task's first site."""
+    """Return a text that matches a pattern without a host, at the task's first site."""
     name = next(iter(hosts))
     moved = f"{name}/{base.lstrip('/')}"
     if not fullmatch(pattern, moved):
@@ -459,14 +458,14 @@ _WRONG = "zzwrongzz"
 
 
 class Mutant(NamedTuple):
-    """What was changed, and the run with it."""
+    """A changed run, and what was changed."""
 
     change: str
     run: SyntheticRun
 
 
 def mutants(task: Task, run: SyntheticRun) -> Iterator[Mutant]:
-    """Yield every run that differs from a correct one in one field that the task's checks name."""
+    """Yield runs that differ from a correct one in one field that the task's checks name."""
     yield from _answers(task, run)
     offset = len(task.sites)
     wanted = [check for check in task.network_checks if not check.should_not_exist]
@@ -480,8 +479,7 @@ def mutants(task: Task, run: SyntheticRun) -> Iterator[Mutant]:
 
 
 def forbidden_entry(check: NetworkCheck, hosts: Hosts) -> Entry | None:
-    """Return the request that must not be there; None for a check that forbids nothing, or a
-    pattern."""
+    """Return a request that a check forbids; None for a check that forbids none, or a pattern."""
     url = check.expected.urls[0]
     if not check.should_not_exist or is_pattern(url):
         return None
@@ -513,7 +511,7 @@ def _answered(run: SyntheticRun, fields: dict[str, Any]) -> SyntheticRun:
 
 
 def _changed_data(data: Any, *, keys: bool) -> Iterator[tuple[str, Any]]:
-    """Yield an item too many, one too few, and every value changed in its turn."""
+    """Yield the data with an additional item, with an item removed, and with each value changed."""
     if not isinstance(data, list):
         yield "given", [_WRONG]
         return
@@ -543,7 +541,7 @@ def _with(items: list[Any], at: int, value: Any) -> list[Any]:
 
 
 def _other(value: Any) -> Any:
-    """Another value of the same kind."""
+    """Return a different value of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
@@ -552,7 +550,7 @@ def _other(value: Any) -> Any:
 
 
 def _events(check: NetworkCheck, run: SyntheticRun, at: int) -> Iterator[Mutant]:
-    """Yield the request left out, and each of its parts changed."""
+    """Yield the run without the request, and with each of its parts changed."""
     name = f"request {at}"
     entries = run.entries
     yield Mutant(
@@ -565,7 +563,7 @@ def _events(check: NetworkCheck, run: SyntheticRun, at: int) -> Iterator[Mutant]
 
 
 def changed_entries(check: NetworkCheck, entry: Entry) -> Iterator[tuple[str, Entry]]:
-    """Yield a request with one part changed that the check names, and which part that is."""
+    """Yield the request with one part changed that the check names, and the name of that part."""
     for part, change in _changes(check):
         changed = copy.deepcopy(entry)
         if change(changed):
@@ -573,7 +571,7 @@ def changed_entries(check: NetworkCheck, entry: Entry) -> Iterator[tuple[str, En
 
 
 def _changes(check: NetworkCheck) -> Iterator[tuple[str, Callable[[Entry], bool]]]:
-    """List changes of an entry in place; each says whether there was something to change."""
+    """List functions that change an entry in place; each returns whether it changed anything."""
     yield "method", _set_method
     yield "status", _set_status
     yield "host", _set_host
@@ -645,7 +643,7 @@ def _set_field(entry: Entry, key: str, expected: Any) -> bool:
 
 
 def _replace(fields: dict[str, Any], key: str, expected: Any) -> bool:
-    """Another value for a field; one that must be absent is given."""
+    """Return a different value for a field; a field that must be absent gets a value."""
     if key.startswith("$") and not key.startswith("$.^"):
         return _replace_at(fields, key, expected)
     name = HOLE.sub("1", key)
@@ -693,14 +691,14 @@ _GENERAL = frozenset({"method", "status", "host"})
 
 
 class VerifiedCase(MutationCase, frozen=True, kw_only=True):
-    """A correct run, with the requests that make its checks hold."""
+    """A correct run, with the requests that satisfy its checks."""
 
     checks: tuple[Decisive, ...] = ()
     hosts: Hosts = msgspec.field(default_factory=dict)
 
 
 def evaluator_of(mode: str, hosts: Hosts) -> VerifiedEvaluator:
-    """Return the evaluator of a mode; ``sound-activity`` asks for a visit to the site besides."""
+    """Return the evaluator of a mode; ``sound-activity`` also requires a visit to the site."""
     if mode == SOUND_WITH_ACTIVITY:
         return VerifiedEvaluator(hosts=hosts, activity=True)
     return VerifiedEvaluator(mode=Mode(mode), hosts=hosts)
@@ -709,8 +707,8 @@ def evaluator_of(mode: str, hosts: Hosts) -> VerifiedEvaluator:
 def mutation_suite(
     tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Hosts
 ) -> MutationSuite:
-    """Return the runs in a folder, which are taken to be correct, or for None one built for every
-    task. Raises UserError for a folder or a run that cannot be read."""
+    """Return the runs of a folder, which are assumed to be correct, or for None one built for
+    every task. Raises UserError for a folder or a run that cannot be read."""
     states: dict[str, Mapping[str, State]] = {}
     if runs is None:
         where = dict(chain.from_iterable(hosts_for(task).items() for task in tasks))
@@ -730,8 +728,8 @@ def mutation_suite(
 
 
 class _OnEntries:
-    """The evaluator on lists of HAR entries: a variant shares all but one with its run, and each is
-    decoded once."""
+    """The evaluator on lists of HAR entries: variants share most entries with their run, and
+    each is decoded once."""
 
     def __init__(
         self, evaluator: VerifiedEvaluator, states: Mapping[str, Mapping[str, State]]
@@ -753,7 +751,7 @@ class _OnEntries:
 
 
 def _built(tasks: Iterable[Task]) -> Iterator[MutationCase]:
-    """Tasks that no run can be built for have none: the linter names them."""
+    """Yield the built runs; the linter reports tasks for which none can be built."""
     for task in tasks:
         if not task.flaw and (run := synthesise(task).run) is not None:
             yield _case(task, run.answer, list(run.entries), run.hosts)
@@ -767,7 +765,7 @@ def _recorded(
     *,
     sent: bool,
 ) -> Iterator[MutationCase]:
-    """Yield the recorded runs; ``sent``: in the order in which the requests were sent."""
+    """Yield the recorded runs; with ``sent`` in the order in which the requests were sent."""
     for task_id in found_runs(folder, tasks):
         task = tasks[task_id]
         files = run_files(folder, task.task_id)
@@ -779,19 +777,19 @@ def _recorded(
 
 
 def _as_object(answer: object) -> object:
-    """Return a response as an object, so that its parts can be changed; anything else as it is."""
+    """Return a response as an object whose parts can be changed; any other value unchanged."""
     response = read_response(answer)
     return msgspec.to_builtins(response) if isinstance(response, Response) else answer
 
 
 def _plain_entries(trace: Trace, *, sent: bool) -> list[Entry]:
-    """Return the entries as JSON, without their times: mutators move them."""
+    """Return the entries as JSON without their times, because mutators reorder them."""
     order = in_time_order([event.entry for event in trace.events])
     return [_plain(trace.events[at]) for at in (order if sent else range(len(order)))]
 
 
 def _plain(event: Event) -> Entry:
-    """Return an entry as JSON, with the body that a Playwright trace keeps apart."""
+    """Return an entry as JSON, with the body that a Playwright trace stores separately."""
     entry: Entry = msgspec.json.decode(msgspec.json.encode(event.entry))
     del entry["startedDateTime"]
     if event.resources:
@@ -823,7 +821,7 @@ def _case(task: Task, answer: object, entries: list[Entry] | None, hosts: Hosts)
 
 
 def _specified(case: MutationCase) -> Iterator[Variant]:
-    """Yield every part of a decisive request that its check names, changed."""
+    """Yield the run with each part of a decisive request changed that its check names."""
     if isinstance(case, VerifiedCase):
         for check, at in case.checks:
             for part, entry in changed_entries(check, case.trace[at]):
@@ -833,7 +831,7 @@ def _specified(case: MutationCase) -> Iterator[Variant]:
 
 
 def _forbidden(case: MutationCase) -> Iterator[Variant]:
-    """Yield what must not be sent, sent first."""
+    """Yield the run with a forbidden request first."""
     if isinstance(case, VerifiedCase) and case.trace:
         for check in case.task.network_checks:
             if (entry := forbidden_entry(check, case.hosts)) is not None:
@@ -848,7 +846,7 @@ _OF_REPOSITORY = re.compile(r"__GITLAB__/([\w.-]+/[\w.-]+)/(?:-/|notes|toggle_st
 
 
 class _Problem(NamedTuple):
-    """A category of findings, what is wrong, and the fix."""
+    """The category, problem and fix of a kind of finding."""
 
     category: str
     problem: str
@@ -899,7 +897,7 @@ _SURVIVING = {"host": _ANY_HOST, "path": _OPEN_ENDED, "left": _IDLE, "method": _
 
 
 def text_findings(task: Task) -> Iterator[Finding]:
-    """Yield what the texts of a task's network checks show, in the order of the checks."""
+    """Yield the findings from the texts of a task's network checks, in the order of the checks."""
     yield from _other_target(task)
     for index, check in enumerate(task.network_checks):
         field = f"eval network {index + 1}"
@@ -926,7 +924,7 @@ def _addresses(task: Task, check: NetworkCheck, field: str) -> Iterator[Finding]
 
 
 def _other_target(task: Task) -> Iterator[Finding]:
-    """Find checks of repositories none of which the intent's own one is."""
+    """Yield checks of repositories if none of them is about the intent's own repository."""
     values = [str(value) for value in task.instantiation_dict.values()]
     wanted = [value for value in values if _REPOSITORY.fullmatch(value)]
     text = msgspec.json.encode(task.eval).decode()
@@ -972,7 +970,7 @@ UNIONS = {"not_bound_to_the_task": ("vacuous", "open_ended", "host_unbound", "id
 
 
 def lint(tasks: Iterable[Task]) -> Iterator[Finding]:
-    """Yield the findings on all tasks, in the order of the tasks."""
+    """Yield the findings on all tasks, in order."""
     return readable(tasks, findings)
 
 
@@ -992,7 +990,7 @@ def findings(task: Task) -> Iterator[Finding]:
 
 
 def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
-    """Return the failing assertion of the best run there is."""
+    """Return the failing assertion of the best run."""
     whose = "no run" if category == "unsatisfiable" else "no honest run"
     if category != "unsatisfiable" and (reason := _unseen_by_release(task)):
         synthesis = msgspec.structs.replace(synthesis, reason=reason)
@@ -1003,7 +1001,7 @@ def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
 
 
 def _unseen_by_release(task: Task) -> str:
-    """Tell which page the release never sees, for a script asks for it; "" if it sees all."""
+    """Return the page that the release never sees because a script requests it; "" without one."""
     for check in task.network_checks:
         known = declared(check.expected.http_method, check.expected.urls[0])
         if known is not None and known.scripted and is_final_page(task, check):
@@ -1012,7 +1010,7 @@ def _unseen_by_release(task: Task) -> str:
 
 
 def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
-    """Fields whose change the evaluator does not notice; each kind once."""
+    """Return fields whose change the evaluator does not notice, each kind once."""
     if synthesis.run is None:
         return
     evaluator = VerifiedEvaluator(hosts=synthesis.run.hosts)
@@ -1033,7 +1031,7 @@ def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
 
 
 def _specified_value(task: Task, change: str) -> Any:
-    """Return the specification's value that a change was about, where it is easy to find."""
+    """Return the specification's value for a change, if it is easy to locate."""
     key = change.rsplit(" ", maxsplit=1)[-1]
     for check in task.network_checks:
         for fields in (check.expected.post_data, check.expected.headers):
@@ -1053,17 +1051,17 @@ _BLIND_HOSTS = {
 
 
 def blind_evaluator(mode: str) -> VerifiedEvaluator:
-    """Return the evaluator of a mode for agents that look at nothing."""
+    """Return the evaluator of a mode for blind agents."""
     return evaluator_of(mode, _BLIND_HOSTS)
 
 
 def idle_trace(task: Task) -> Trace:
-    """Return a browser that was opened on a blank page of another host and never used."""
+    """Return the trace of a browser that opened a blank page of another host and was not used."""
     return trace_of_list([_page_load("http://idle.invalid/")], "idle")
 
 
 def start_trace(task: Task) -> Trace:
-    """Return a browser that loaded the pages that the task starts on, in their order."""
+    """Return the trace of a browser that loaded the task's start pages, in order."""
     pages = []
     for start in task.start_urls or (placeholder(site) for site in task.sites):
         name = start.partition("/")[0]

@@ -1,9 +1,9 @@
-"""Typed values of WebArena Verified: one documented normal form a kind, in two modes.
+"""Typed values of WebArena Verified: one documented normal form per kind, in two modes.
 
-``normalise`` gives the normal form of one value, ``equal`` compares a specification's value with an
-agent's, ``match_unordered`` pairs whole lists. ``texts`` and ``quantities`` say of each kind what
-is read and what is the same; ``release`` holds the published package's semantics; DIFFERENCES.md
-tells the two apart by example.
+``normalise`` returns the normal form of a value, ``equal`` compares a specification's value with an
+agent's, ``match_unordered`` matches whole lists. ``texts`` and ``quantities`` document for each
+kind what is read and what is equal; ``release`` has the published package's semantics;
+DIFFERENCES.md shows the differences by example.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Normal forms and equality of values of any kind, in either mode, and the pairing of lists.
+"""Normal forms and equality of values of any kind, in either mode, and the matching of lists.
 
-Equality of values is not transitive (rounding, patterns, alternatives), so taking the first item
-that fits can leave another without a partner. The pairing found here is a maximum one: if any
-pairing of all items exists, it is found, in any order of the items (augmenting paths, Kuhn 1955).
-Duplicates count: every item has one partner at most.
+Equality of values is not transitive (rounding, patterns, alternatives), so that a greedy matching
+may leave an item without a partner although it could have one. The matching is therefore a maximum
+one, whatever the order of the items (augmenting paths, Kuhn 1955). Duplicates count: every item has
+at most one partner.
 
-Whether two items are equal may be open (None). Sure pairs go first; what they leave without a
-partner is paired over open pairs where that is possible, and the lists' equality is open then.
+The equality of two items may be undecided (None). Certain pairs are matched first; the remaining
+items are matched by undecided pairs, and then the equality of the lists is undecided.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _kind(name: str) -> Kind[Any]:
 
 
 def _read(name: str, raw: JsonValue) -> Any:
-    """Return what a value's kind reads in it; None for nothing. Raises InvalidValue."""
+    """Parse a value of a kind; return None for a text that states no value. Raises InvalidValue."""
     kind = _kind(name)
     if raw is None and kind.nothing:
         return None
@@ -89,7 +89,8 @@ def _remembered(name: str, raw: str | float | None) -> tuple[Any, InvalidValue |
 
 
 def _parsed(name: str, raw: JsonValue) -> tuple[Any, InvalidValue | None]:
-    """Return what was read and no error, or nothing and the error. Short values are read once."""
+    """Return the parsed value and no error, or None and the error. Results for short values are
+    cached."""
     if not isinstance(raw, list | dict) and (not isinstance(raw, str) or len(raw) <= _CACHED_CHARS):
         return _remembered(name, raw)
     try:
@@ -103,10 +104,10 @@ def _shown(kind: Kind[Any], value: Any) -> JsonValue:
 
 
 def normalise(kind: str, raw: JsonValue, *, mode: Mode = Mode.SOUND) -> JsonValue:
-    """Return the normal form of one value; None for nothing (None, blank text).
+    """Return the normal form of a value; None for no value (None, blank text).
 
-    Raises InvalidValue, and nothing else whatever ``raw`` is. In the release's mode a list of
-    several values is a list of alternatives, whosever value it is.
+    Raises only InvalidValue, whatever ``raw`` is. In the release's mode a list of several values is
+    a list of alternatives, in an agent's value, too.
     """
     if mode is Mode.RELEASE:
         return release.normalise(kind, raw)
@@ -117,12 +118,12 @@ def normalise(kind: str, raw: JsonValue, *, mode: Mode = Mode.SOUND) -> JsonValu
 
 
 def equal(kind: str, expected: JsonValue, actual: JsonValue, *, mode: Mode = Mode.SOUND) -> Match:
-    """Tell whether an agent's value is the specification's, or None if its mistake hides that;
-    never raises.
+    """Return whether an agent's value equals the specification's, None if an error of the
+    specification prevents the comparison; never raises.
 
-    Only ``expected`` may be a list of alternatives, one of which has to be met, and, for string,
-    location-name, base64 and url, a pattern ``^...$`` that has to match the whole value (in any
-    case for the first two). Without either, equality is symmetric.
+    Only ``expected`` may be a list of alternatives, of which one must be equal, and, for string,
+    location-name, base64 and url, a pattern ``^...$`` that must match the whole value (for the
+    first two ignoring case). Without alternatives and patterns, equality is symmetric.
     """
     if mode is Mode.RELEASE:
         return release.equal(kind, expected, actual)
@@ -152,8 +153,8 @@ def _same(name: str, kind: Kind[Any], expected: JsonValue, actual: JsonValue) ->
 
 
 def _any_of(name: str, expected: list[JsonValue], actual: JsonValue) -> Match:
-    """Return the first alternative that is met, or the verdicts' normal forms with one reason: the
-    first alternative's that cannot be decided, if there is one."""
+    """Return the first alternative that is equal, or the normal forms with one reason,
+    preferably that of the first alternative that cannot be decided."""
     if not expected or len(expected) > MAX_ALTERNATIVES:
         reason = f"the specification gives {len(expected)} alternatives"
         return Match(None, None, None, f"{reason}: 1 to {MAX_ALTERNATIVES} are allowed")
@@ -199,9 +200,10 @@ A = TypeVar("A")
 
 
 class Matching(NamedTuple):
-    """Positions: ``pairs`` (expected, actual), ``missing`` of expected, ``surplus`` of actual.
+    """Positions of matched items: ``pairs`` (expected, actual), ``missing`` expected and
+    ``surplus`` actual items.
 
-    ``open``: not all of the pairs are sure.
+    ``open``: some of the pairs are undecided.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -211,7 +213,7 @@ class Matching(NamedTuple):
 
     @property
     def equal(self) -> bool | None:
-        """Every item has its partner; None where that is open."""
+        """Whether every item has a partner; None if undecided."""
         if self.missing or self.surplus:
             return False
         return None if self.open else True
@@ -220,7 +222,7 @@ class Matching(NamedTuple):
 def _matching(
     partners: dict[int, int], expected: int, actual: int, fits: Callable[[int, int], bool | None]
 ) -> Matching:
-    """``partners`` maps positions of actual items to positions of expected ones."""
+    """Convert ``partners``, a mapping of actual to expected positions, to a Matching."""
     taken = set(partners.values())
     return Matching(
         pairs=tuple(sorted((wanted, found) for found, wanted in partners.items())),
@@ -241,7 +243,7 @@ def _check_size(expected: Sequence[E], actual: Sequence[A]) -> None:
 def _asked_once(
     expected: Sequence[E], actual: Sequence[A], same: Callable[[E, A], bool | None]
 ) -> Callable[[int, int], bool | None]:
-    """Call ``same`` by positions, asked at most once for two items."""
+    """Return ``same`` as a function of positions, with cached results."""
     known: dict[tuple[int, int], bool | None] = {}
 
     def fits(wanted: int, found: int) -> bool | None:
@@ -256,7 +258,7 @@ def _asked_once(
 def match_ordered(
     expected: Sequence[E], actual: Sequence[A], same: Callable[[E, A], bool | None]
 ) -> Matching:
-    """Pairs the items position by position. Raises as ``match_unordered`` does."""
+    """Match the items position by position. Raises as ``match_unordered`` does."""
     _check_size(expected, actual)
     fits = _asked_once(expected, actual, same)
     both = range(min(len(expected), len(actual)))
@@ -267,11 +269,11 @@ def match_ordered(
 def match_unordered(
     expected: Sequence[E], actual: Sequence[A], same: Callable[[E, A], bool | None]
 ) -> Matching:
-    """Pairs as many items as any pairing can; ``same`` is asked at most once for two items.
+    """Return a maximum matching; ``same`` is called at most once for two items.
 
-    The result does not depend on which of several partners an item could have: its size is the
-    maximum. Nested lists are compared by a ``same`` that matches them in its turn. Raises TooLarge
-    for more than 1,000 items found, BadSpecification for more that are expected.
+    The size of the result does not depend on the order of the items. For nested lists ``same`` must
+    itself match lists. Raises TooLarge for more than 1,000 actual items, BadSpecification for more
+    than 1,000 expected ones.
     """
     _check_size(expected, actual)
     fits = _asked_once(expected, actual, same)
@@ -291,18 +293,18 @@ def _augment(
     fits: Callable[[int, int], bool | None],
     allowed: tuple[bool | None, ...],
 ) -> None:
-    """Find a partner for one expected item over pairs whose ``fits`` is ``allowed``, re-pairing
-    others along the way if need be."""
+    """Find a partner for one expected item among pairs whose ``fits`` is ``allowed``, along an
+    augmenting path."""
     reached_by: dict[int, int] = {}
     queue = deque([start])
     while queue:
-        wanted = queue.popleft()
+        expected = queue.popleft()
         # The same position first: answers in the specification's order take one comparison each.
-        order = (wanted, *range(wanted), *range(wanted + 1, actual))
+        order = (expected, *range(expected), *range(expected + 1, actual))
         for found in order:
-            if found >= actual or found in reached_by or fits(wanted, found) not in allowed:
+            if found >= actual or found in reached_by or fits(expected, found) not in allowed:
                 continue
-            reached_by[found] = wanted
+            reached_by[found] = expected
             if found in partners:
                 queue.append(partners[found])
                 continue
@@ -310,12 +312,12 @@ def _augment(
             return
 
 
-def _flip(found: int, start: int, reached_by: dict[int, int], partners: dict[int, int]) -> None:
-    """Re-pairs along the path that was found, back to the item that it started from."""
+def _flip(actual: int, start: int, reached_by: dict[int, int], partners: dict[int, int]) -> None:
+    """Exchange the pairs along the augmenting path that ends at ``actual``."""
     while True:
-        wanted = reached_by[found]
-        previous = next((at for at, partner in partners.items() if partner == wanted), None)
-        partners[found] = wanted
-        if wanted == start or previous is None:
+        expected = reached_by[actual]
+        previous = next((at for at, partner in partners.items() if partner == expected), None)
+        partners[actual] = expected
+        if expected == start or previous is None:
             return
-        found = previous
+        actual = previous

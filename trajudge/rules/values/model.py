@@ -1,4 +1,4 @@
-"""The nouns of typed values: modes, kinds, matches, and exact decimals."""
+"""Types of the value comparison: modes, kinds, matches, and exact decimals."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ T = TypeVar("T")
 
 
 class Mode(StrEnum):
-    """Whose semantics."""
+    """The semantics of a comparison."""
 
     SOUND = "sound"
     RELEASE = "release-1.2.3"
 
 
 class Match(NamedTuple):
-    """The verdict on one value: both normal forms (None if invalid), and the reason if unequal.
+    """The result for one value: both normal forms (None if invalid), and the reason if unequal.
 
-    ``equal`` is None where it cannot be decided: the specification's own value or pattern is none,
-    or its pattern takes too long.
+    ``equal`` is None if it cannot be decided: the specification's value or pattern is invalid, or
+    the pattern takes too long.
     """
 
     equal: bool | None
@@ -42,13 +42,12 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """How values of one kind are read, shown and compared in one mode.
+    """How values of one kind are parsed, shown and compared in one mode.
 
-    ``parse`` raises InvalidValue; ``show`` gives the normal form of what ``parse`` read;
-    ``texts`` are the readings of a raw value that a specification's pattern may match, and its
-    absence means that this kind knows no patterns; ``case_matters`` to them or not.
-    ``is_list``: a list is one value of this kind, not a list of alternatives. ``nothing``: the
-    texts, in lower case, that state no value.
+    ``parse`` raises InvalidValue; ``show`` returns the normal form of a parsed value. ``texts``
+    returns the texts of a raw value that a specification's pattern may match, case-sensitively if
+    ``case_matters``; without it the kind has no patterns. With ``is_list`` a list is one value, not
+    a list of alternatives. ``nothing`` are the texts, in lower case, that state no value.
     """
 
     parse: Callable[[JsonValue], T]
@@ -64,7 +63,7 @@ LARGEST_EXPONENT = 308
 
 
 def bounded_decimal(value: Decimal) -> Decimal:
-    """Return the number itself. Raises InvalidValue if it is infinite, or beyond 1e308 or
+    """Return the number unchanged. Raises InvalidValue if it is infinite, or beyond 1e308 or
     1e-308."""
     if not value.is_finite():
         raise InvalidValue("not a finite number")
@@ -86,7 +85,7 @@ def decimal_of(raw: float) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def show_decimal(value: Decimal) -> str:
-    """Decimal digits without exponent and without needless zeros."""
+    """Return the decimal digits without exponent and redundant zeros."""
     text = format(value, "f")
     if "." in text:
         text = text.rstrip("0").rstrip(".")

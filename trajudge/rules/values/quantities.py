@@ -1,4 +1,4 @@
-"""Values that are quantities: numbers, amounts, times, lengths, dates, points."""
+"""Values that are quantities: numbers, amounts of money, times, lengths, dates, points."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LARGEST_QUANTITY = Decimal(10) ** 15
 class Quantity(NamedTuple):
     """A duration or distance: ``value`` and ``resolution`` in the same base unit (seconds, metres).
 
-    The resolution is the size of the last unit or decimal that was written: a minute for
-    ``1hr 35min``, 100 m for ``1.4km``.
+    The resolution is the size of the last unit or decimal in the text: a minute for ``1hr 35min``,
+    100 m for ``1.4km``.
     """
 
     value: Decimal
@@ -45,10 +45,10 @@ def checked_quantity(value: Decimal, resolution: Decimal) -> Quantity:
 
 
 def same_quantity(one: Quantity, other: Quantity) -> bool:
-    """Tell whether rounding alone explains the difference.
+    """Return True if rounding explains the difference.
 
-    It is at most half of the coarser resolution, and at most 3 % of the larger value: a coarse
-    answer does not pass for a fine one.
+    It must be at most half of the coarser resolution and at most 3 % of the larger value, so that a
+    coarse answer does not equal a precise one.
     """
     difference = abs(one.value - other.value)
     if not difference:
@@ -91,7 +91,7 @@ def _group(words: list[str]) -> int:
 
 
 def _in_words(text: str) -> Decimal:
-    """Return the value of a text that is a number in words from its first word to its last."""
+    """Return the value of a text that consists of number words."""
     words = text.replace("-", " ").removesuffix(".").split()
     negative = words[:1] in (["minus"], ["negative"])
     words = words[negative:]
@@ -111,7 +111,7 @@ def _in_words(text: str) -> Decimal:
 
 
 def parse_number_text(text: str) -> Decimal:
-    """Return the number that a tidy text states."""
+    """Parse a number in a normalised text."""
     if found := _DIGITS.fullmatch(text):
         sign, digits, exponent = found.groups()
         return bounded_decimal(
@@ -123,7 +123,7 @@ def parse_number_text(text: str) -> Decimal:
 
 
 def parse_number(raw: JsonValue) -> Decimal:
-    """Return the number that a JSON number or a text states."""
+    """Parse a JSON number or a text."""
     if isinstance(raw, bool):
         raise InvalidValue("a truth value where a number is expected")
     if isinstance(raw, int | float):
@@ -132,7 +132,7 @@ def parse_number(raw: JsonValue) -> Decimal:
 
 
 def parse_integer(raw: JsonValue) -> Decimal:
-    """Return a number without a fraction."""
+    """Parse a number without a fraction."""
     value = parse_number(raw)
     if value != value.to_integral_value():
         raise InvalidValue("not a whole number")
@@ -189,7 +189,7 @@ _ISO = re.compile(r"p((?:[0-9]+w)?(?:[0-9]+d)?)(?:t((?:[0-9.]+h)?(?:[0-9.]+m)?(?
 
 
 def _sum(parts: Iterable[tuple[str, str]], units: Mapping[str, Decimal], noun: str) -> Quantity:
-    """Add numbers with units, which must come from the largest to the smallest."""
+    """Add numbers with units, which must be in descending order."""
     total, finest, last = Decimal(0), Decimal(1), Decimal(10**9)
     for digits, name in parts:
         unit = units[name]
@@ -202,7 +202,8 @@ def _sum(parts: Iterable[tuple[str, str]], units: Mapping[str, Decimal], noun: s
 
 
 def _parts(text: str, part: re.Pattern[str], problem: str) -> list[tuple[str, str]]:
-    """List the numbers with units that a text consists of. Raises InvalidValue for any other."""
+    """Return the numbers with units of which a text consists. Raises InvalidValue for other
+    text."""
     parts, position = [], 0
     while found := part.match(text, position):
         parts.append((found[1], found[2]))
@@ -214,7 +215,8 @@ def _parts(text: str, part: re.Pattern[str], problem: str) -> list[tuple[str, st
 
 
 def _without_hedge(raw: JsonValue, problem: str) -> str:
-    """Return a tidy text without ``about`` or ``~`` before it. Raises InvalidValue for no text."""
+    """Remove ``about`` or ``~`` from the start of a normalised text. Raises InvalidValue for
+    other values than texts."""
     if not isinstance(raw, str) or len(raw) > SCALAR_CHARS:
         raise InvalidValue(problem)
     text = casefold_unaccented(raw).removesuffix(".")
@@ -341,7 +343,7 @@ def _parse_text(text: str) -> Money:
 
 
 def parse_currency(raw: JsonValue) -> Money:
-    """Return the amount that a JSON number (US dollars) or a text states."""
+    """Parse an amount from a JSON number (US dollars) or a text."""
     if isinstance(raw, bool):
         raise InvalidValue("a truth value where an amount of money is expected")
     if isinstance(raw, int | float):
@@ -435,7 +437,7 @@ def _from_match(parts: dict[str, str | None]) -> Date:
 
 
 def parse_date(raw: JsonValue) -> Date:
-    """Return the date that a text states. Raises InvalidValue for numbers: an epoch is no date."""
+    """Parse a date from a text. Raises InvalidValue for numbers, such as an epoch."""
     if not isinstance(raw, str) or len(raw) > SCALAR_CHARS:
         raise InvalidValue("not a date")
     text = casefold_unaccented(raw).removesuffix(".")
@@ -450,7 +452,7 @@ def parse_date(raw: JsonValue) -> Date:
 
 
 def show_date(date: Date) -> str:
-    """ISO 8601, cut to the stated parts."""
+    """Return ISO 8601, truncated to the stated parts."""
     year = "-" if date.year is None else f"{date.year:04}"
     month = "" if date.month is None else f"-{date.month:02}"
     return year + month + ("" if date.day is None else f"-{date.day:02}")
@@ -471,7 +473,7 @@ _MONTH_NUMBER = re.compile(r"(?:--)?([0-9]{1,2})(?:\.0+)?")
 
 
 def parse_month(raw: JsonValue) -> Date:
-    """Return the month, as a date without a day."""
+    """Parse a month, as a date without a day."""
     if isinstance(raw, int | float) and not isinstance(raw, bool):
         number = int(raw) if 1 <= raw <= 12 and raw == int(raw) else 0
     elif isinstance(raw, str) and len(raw) <= SCALAR_CHARS:
@@ -491,7 +493,7 @@ def parse_month(raw: JsonValue) -> Date:
 
 
 def same_month(one: Date, other: Date) -> bool:
-    """Return the same month, and not of two different years."""
+    """Return True for equal months, unless both state a year and the years differ."""
     return one.month == other.month and (
         one.year is None or other.year is None or one.year == other.year
     )
@@ -512,7 +514,7 @@ _TRUTH = dict.fromkeys(("true", "t", "yes", "y", "on"), True) | dict.fromkeys(
 
 
 def parse_boolean(raw: JsonValue) -> bool:
-    """Return the truth value that a JSON truth value or a word states."""
+    """Parse a JSON truth value or a word."""
     if isinstance(raw, bool):
         return raw
     value = _TRUTH.get(normal_text(raw_text(raw, SCALAR_CHARS)))
@@ -522,7 +524,7 @@ def parse_boolean(raw: JsonValue) -> bool:
 
 
 def show_boolean(value: bool) -> str:
-    """Show ``true`` or ``false``."""
+    """Return ``true`` or ``false``."""
     return "true" if value else "false"
 
 
@@ -537,7 +539,7 @@ _NO_VALUE = frozenset({"", "n/a", "na", "nan", "null", "none"})
 
 
 def parse_nothing(raw: JsonValue) -> None:
-    """None, or InvalidValue for a value."""
+    """Return None. Raises InvalidValue for a value."""
     if raw is None or raw in ([], {}):
         return
     if isinstance(raw, str) and len(raw) <= SCALAR_CHARS and normal_text(raw) in _NO_VALUE:
@@ -610,7 +612,7 @@ def _member(raw: dict[str, JsonValue], names: tuple[str, ...]) -> Decimal:
 
 
 def parse_coordinates(raw: JsonValue) -> Point:
-    """Return the point that a list, an object or a text states."""
+    """Parse a point from a list, an object or a text."""
     if isinstance(raw, list) and len(raw) == 2:
         return _checked_point(parse_number(raw[0]), parse_number(raw[1]))
     if isinstance(raw, dict) and len(raw) <= 100:
@@ -631,7 +633,7 @@ def _near(one: Decimal, other: Decimal) -> bool:
 
 
 def same_point(one: Point, other: Point) -> bool:
-    """Both components agree to the precision that was stated."""
+    """Return True if both components agree to the stated precision."""
     return _near(one.latitude, other.latitude) and _near(one.longitude, other.longitude)
 
 
@@ -641,7 +643,7 @@ def show_coordinates(point: Point) -> str:
 
 
 def is_point(raw: JsonValue) -> bool:
-    """Tell whether a list is one point rather than alternatives."""
+    """Return True if a list is one point rather than a list of alternatives."""
     return (
         isinstance(raw, list) and len(raw) == 2 and not any(isinstance(x, list | dict) for x in raw)
     )

@@ -1,8 +1,9 @@
 """The semantics of the package ``webarena-verified`` 1.2.3, for comparison with published results.
 
-Written from the package's observed behaviour, defects included: patterns and lists of alternatives
-count whoever wrote them, quantities are evaluated, tolerances are fixed. Where the package would
-not come back, this does, with InvalidValue. Sites' placeholders are the evaluator's matter.
+Written from the package's observed behaviour, including defects: patterns and lists of alternatives
+apply on both sides, quantities are evaluated as expressions, tolerances are fixed. Where the
+package does not terminate, InvalidValue is raised. Placeholders of sites are handled by the
+evaluator.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _latin(text: str) -> str:
 
 
 def _spelt(text: str) -> str:
-    """Spell what the table has, capitals too."""
+    """Replace the characters of the table, in lower and upper case."""
     text = text.translate(_ASCII)
     others = [char for char in set(text) if not char.isascii() and char != char.lower()]
     return text.translate(
@@ -131,7 +132,8 @@ def _spelt(text: str) -> str:
 
 
 def _plain_letter(char: str) -> str:
-    """Return the Latin digit for a digit, nothing for a mark or a sign, and a letter as it is."""
+    """Return the Latin digit for a digit, nothing for a mark or a symbol, and a letter
+    unchanged."""
     digit = unicodedata.decimal(char, None)
     if digit is not None:
         return str(digit)
@@ -140,7 +142,7 @@ def _plain_letter(char: str) -> str:
 
 
 def treated(text: str) -> str:
-    """Return text after the release's common treatment; a pattern as it is."""
+    """Return a text after the release's common normalisation; a pattern unchanged."""
     if is_pattern(text):
         return text
     text = nfkc(unicode_text(text).translate(_SIGNS))
@@ -158,12 +160,12 @@ def _visible(text: str) -> str:
 
 
 def as_text(raw: JsonValue, limit: int = SCALAR_CHARS) -> JsonValue:
-    """Return a text after the common treatment; anything else as it is."""
+    """Return a text after the common normalisation; any other value unchanged."""
     return treated(bounded(raw, limit)) if isinstance(raw, str) else raw
 
 
 def scalar_text(raw: JsonValue) -> str:
-    """Return the text of any value as Python would print it, bounded."""
+    """Return any value as Python prints it, truncated."""
     try:
         return bounded(str(raw), TEXT_CHARS)
     except (ValueError, RecursionError) as error:
@@ -171,7 +173,7 @@ def scalar_text(raw: JsonValue) -> str:
 
 
 def parse_string(raw: JsonValue) -> str:
-    """Read a string: whatever is falsy is the empty text, and what is no text is printed."""
+    """Parse a string: falsy values are the empty text, other values are converted to text."""
     if not raw:
         return ""
     if isinstance(raw, str):
@@ -180,21 +182,22 @@ def parse_string(raw: JsonValue) -> str:
 
 
 def parse_name(raw: JsonValue) -> str:
-    """location-name."""
+    """Parse a location-name."""
     if raw is None:
         raise InvalidValue("nothing")
     return parse_string(raw).lower()
 
 
 def same_string(one: str, other: str) -> bool:
-    """Equal, or either is a pattern that matches the other, or equal without edge punctuation."""
+    """Return True if equal, also without punctuation at the edges, or if either is a pattern
+    that matches the other."""
     if one == other or one.strip(_EDGES) == other.strip(_EDGES):
         return True
     return matches(one, other) or matches(other, one)
 
 
 def matches(pattern: str, text: str, *, case_matters: bool = False) -> bool:
-    """Tell whether a text is a pattern that matches another; one that is none matches nothing."""
+    """Return True if a text is a valid pattern that matches another text."""
     try:
         return is_pattern(pattern) and fullmatch(pattern, text, case_matters=case_matters)
     except BadPattern:
@@ -202,7 +205,7 @@ def matches(pattern: str, text: str, *, case_matters: bool = False) -> bool:
 
 
 def _common_length(one: str, other: str) -> int:
-    """Length of the longest common subsequence, by bit-parallel dynamic programming."""
+    """Return the length of the longest common subsequence, by bit-parallel dynamic programming."""
     positions: dict[str, int] = {}
     for index, char in enumerate(one):
         positions[char] = positions.get(char, 0) | 1 << index
@@ -220,7 +223,8 @@ _LATIN_1 = re.compile("[\x80-\xff]")  # what is left of them in patterns goes, w
 
 
 def likeness(one: str, other: str) -> int:
-    """Per cent of two names' letters in common, in order, once their words are sorted."""
+    """Return the percentage of letters that two names have in common, in order, after their
+    words are sorted."""
     first, second = (
         " ".join(sorted(_NO_WORD.sub(" ", _LATIN_1.sub("", name)).split()))
         for name in (one[:SCALAR_CHARS], other[:SCALAR_CHARS])
@@ -231,8 +235,8 @@ def likeness(one: str, other: str) -> int:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Return whether names are 80 % alike. A name is never a pattern; the empty one equals itself
-    alone."""
+    """Return True if names are 80 % alike. A name is never a pattern; the empty name equals only
+    itself."""
     if not one or not other:
         return one == other
     return likeness(one, other) >= 80
@@ -244,7 +248,7 @@ _KNOWN = {*_WORDS, *_SCALES, "point"}
 
 
 def _in_words(text: str) -> float:
-    """Return the value of the number words anywhere in a text; all other words are ignored."""
+    """Return the value of the number words in a text; other words are ignored."""
     words = [word for word in text.replace("-", " ").lower().split() if word in _KNOWN]
     if not words or any(words.count(word) > 1 for word in (*_SCALES, "point")):
         raise InvalidValue("not a number")
@@ -273,7 +277,7 @@ def _whole(words: list[str]) -> int:
 
 
 def _group(words: list[str]) -> int:
-    """Return up to four words as hundreds, tens and ones, whether they make a number or not."""
+    """Return the value of up to four words as hundreds, tens and ones, valid or not."""
     values = [(_WORDS | _SCALES)[word] for word in words]
     if not values:
         raise InvalidValue("not a number")
@@ -285,7 +289,8 @@ def _group(words: list[str]) -> int:
 
 
 def number(raw: JsonValue) -> float:
-    """Digits without commas and spaces, or the number words in a text; truth values are 1 and 0."""
+    """Parse digits without commas and spaces, or the number words in a text; truth values are 1
+    and 0."""
     try:
         if isinstance(raw, bool | int | float):
             return float(raw)
@@ -304,7 +309,7 @@ _PRICE = re.compile(r"\.?\d[\d\s.,']*(?![%\d])")
 
 
 def currency(raw: JsonValue) -> Decimal:
-    """Return the first price of a text; only a minus before everything else makes it negative."""
+    """Return the first price in a text; it is negative only with a minus before everything else."""
     if not raw and not isinstance(raw, int | float):
         raise InvalidValue("not a price")
     text = bounded(scalar_text(as_text(raw)), SCALAR_CHARS)
@@ -329,7 +334,7 @@ def currency(raw: JsonValue) -> Decimal:
 
 
 def same_price(one: Decimal, other: Decimal) -> bool:
-    """Within ten cents."""
+    """Return True within ten cents."""
     return abs(one - other) <= Decimal("0.1")
 
 
@@ -355,7 +360,7 @@ def _read_date(text: str, default: datetime.datetime | None) -> datetime.datetim
 
 
 def date(raw: JsonValue) -> str:
-    """Return the ISO date; parts that are missing are filled in from the day of the evaluation."""
+    """Return an ISO date; missing parts are those of the current day."""
     text = as_text(raw)
     if not isinstance(text, str) or not text:
         raise InvalidValue("not a date")
@@ -363,9 +368,9 @@ def date(raw: JsonValue) -> str:
 
 
 def month(raw: JsonValue) -> str:
-    """Return the English name of the month; a year or day next to it is ignored.
+    """Return the English name of the month; an adjacent year or day is ignored.
 
-    Digits without a point are the month's number; with one they are a day of January.
+    Digits without a point are the month's number; with a point they are a day of January.
     """
     if isinstance(raw, int | float):
         return _month_name(raw)
@@ -420,7 +425,7 @@ _HOURS = re.compile(r"(\d+):(\d+)\s*hours?")
 
 
 def duration(raw: JsonValue) -> float:
-    """Seconds. A clock of two numbers is minutes and seconds."""
+    """Return seconds. A clock of two numbers is minutes and seconds."""
     if not raw:
         raise InvalidValue("not a duration")
     text = scalar_text(as_text(raw))
@@ -467,7 +472,7 @@ def _amount(digits: str, lenient: bool) -> float:
 
 
 def same_duration(one: float, other: float) -> bool:
-    """Within three minutes, or a tenth of the longer."""
+    """Return True within three minutes, or a tenth of the longer duration."""
     return abs(one - other) <= max(180.0, 0.10 * max(one, other))
 
 
@@ -550,9 +555,9 @@ _NOTHING = _Value(0.0, 0)  # may be added to any length
 
 
 def _tokens(text: str) -> Iterator[str]:
-    """Yield numbers, names and signs of an expression; marks that are none of these are ignored.
+    """Yield the numbers, names and operators of an expression; other characters are ignored.
 
-    Texts in quotation marks are ignored with what they hold, as everything behind a ``#``.
+    Quoted texts are ignored, and everything after a ``#``.
     """
     text = text.replace(",", "").replace("%", " percent ").replace(" per ", "/")
     for pattern, rewritten in _REWRITTEN:
@@ -569,7 +574,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 class _Reader:
-    """A recursive descent over the tokens: sum, product, power, atom."""
+    """A recursive-descent parser: sum, product, power, atom."""
 
     def __init__(self, text: str) -> None:
         self.tokens = list(_tokens(text))
@@ -642,7 +647,7 @@ class _Reader:
 
 
 def distance(raw: JsonValue) -> float:
-    """Metres; negative and infinite lengths included."""
+    """Return metres; negative and infinite lengths are allowed."""
     text = as_text(raw)
     if not isinstance(text, str) or not text or len(text) > _CHARS:
         raise InvalidValue("not a distance")
@@ -657,9 +662,9 @@ def distance(raw: JsonValue) -> float:
 
 
 def same_distance(one: float, other: float) -> bool:
-    """Within 10 m, or 2 % of the longer; an infinite length equals every finite one.
+    """Return True within 10 m, or 2 % of the longer; an infinite length equals every finite one.
 
-    Raises InvalidValue for two infinite lengths, whose difference is no number.
+    Raises InvalidValue for two infinite lengths, whose difference is NaN.
     """
     infinite = [one, other].count(float("inf"))
     if infinite == 2:
@@ -679,7 +684,8 @@ def string_list(raw: JsonValue) -> tuple[str, ...]:
 
 
 def json_text(raw: JsonValue) -> str:
-    """Sorted keys, after the common treatment of the whole text: case and accents are lost."""
+    """Return JSON with sorted keys, after the common normalisation of the whole text, which
+    loses case and accents."""
     if not isinstance(raw, str):
         raise InvalidValue("not a JSON text")
     text = treated(bounded(raw, TEXT_CHARS))
@@ -699,8 +705,8 @@ _INDENTED = re.compile(r"[ \t]+-")
 
 
 def markdown(raw: JsonValue) -> str:
-    """Line breaks, white space at line ends, blank lines, bullets and their indents, and the white
-    space within brackets and at the edges of parentheses."""
+    """Normalise line breaks, white space at line ends, blank lines, bullets and their indents,
+    and white space inside brackets and at the edges of parentheses."""
     if not isinstance(raw, str) or not raw.strip():
         raise InvalidValue("not a text")
     text = bounded(raw, TEXT_CHARS).strip().replace("\r\n", "\n").replace("\r", "\n")
@@ -717,7 +723,8 @@ def _line(line: str) -> str:
 
 
 def _within(text: str, marks: str, change: Callable[[str], str]) -> str:
-    """Return the text with what stands between two marks changed; not what is left open."""
+    """Return the text with the parts between two delimiters changed; an unclosed part is
+    unchanged."""
     kept, done = [], 0
     start = text.find(marks[0])
     while start >= 0 and (end := text.find(marks[1], start + 1)) >= 0:
@@ -729,7 +736,7 @@ def _within(text: str, marks: str, change: Callable[[str], str]) -> str:
 
 
 def base64_text(raw: JsonValue) -> str:
-    """Return the decoded text, or a pattern as it is."""
+    """Return the decoded text, or a pattern unchanged."""
     if not isinstance(raw, str) or not raw.strip():
         raise InvalidValue("not base64")
     text = bounded(raw, TEXT_CHARS).strip()
@@ -743,14 +750,15 @@ def base64_text(raw: JsonValue) -> str:
 
 
 def same_base64(one: str, other: str) -> bool:
-    """Equal, or either is a pattern that matches the other."""
+    """Return True if equal, or if either is a pattern that matches the other."""
     if one == other:
         return True
     return matches(one, other, case_matters=True) or matches(other, one, case_matters=True)
 
 
 def null(raw: JsonValue) -> None:
-    """None, blank text, an empty object, and five words, whatever stands around a slash."""
+    """Return None for None, blank text, an empty object, and five words, with any text around a
+    slash."""
     if raw is None or raw in ({}, []):
         return
     words = " ".join(raw.lower().split()) if isinstance(raw, str) else "-"
@@ -768,7 +776,7 @@ _SSH_SCHEME = "ssh://"
 
 
 def is_ssh(text: str) -> bool:
-    """Tell whether an address is that of a repository."""
+    """Return True for the SSH address of a repository."""
     lower = text.lower()
     return lower.startswith(_SSH_SCHEME) or (
         lower.startswith("git@") and ":" in text and "://" not in text
@@ -841,9 +849,9 @@ def _quoted(text: str, safe: str) -> str:
 
 
 def normal_path(path: str, *, segments: bool = True) -> str:
-    """Return a path without empty and dot segments, percent-encoded where it has to be.
+    """Return a path without empty and dot segments, percent-encoded where required.
 
-    A slash at its end stays, which a pattern may see.
+    A trailing slash is kept, because a pattern may match it.
     """
     text = _quoted(path, "~:/#[]@!$&'()*+,;=")
     if not segments:
@@ -881,7 +889,7 @@ def base_and_query(text: str) -> tuple[str, str]:
 
 
 def parameters(query: str) -> dict[str, tuple[str, ...]]:
-    """Return the values of a query's parameters, decoded twice, sorted. Raises TooLarge."""
+    """Return the values of a query's parameters, decoded twice and sorted. Raises TooLarge."""
     if not query:
         return {}
     try:
@@ -892,7 +900,8 @@ def parameters(query: str) -> dict[str, tuple[str, ...]]:
 
 
 class Url(NamedTuple):
-    """``base`` as it is matched; the first value of every parameter, without empty ones."""
+    """An address: ``base`` in the form that is compared, and the first value of every non-empty
+    parameter."""
 
     base: str
     query: tuple[tuple[str, str], ...]
@@ -900,7 +909,8 @@ class Url(NamedTuple):
 
 
 def url(raw: JsonValue) -> Url:
-    """Pattern, repository or address. Hosts of repositories are ignored."""
+    """Parse a pattern, a repository's address or any other address. Hosts of repositories are
+    ignored."""
     if not isinstance(raw, str) or not raw.strip():
         raise InvalidValue("not an address")
     text = bounded(raw, URL_CHARS).strip()
@@ -922,34 +932,34 @@ def url(raw: JsonValue) -> Url:
 
 
 def _fits(pattern: str, text: str) -> bool:
-    """Tell whether a text is a pattern that matches another from its start."""
+    """Return True if a text is a pattern that matches another from its start."""
     if not is_pattern(pattern):
         return False
     return timed(compiled(pattern, 0).match, pattern, text, PATTERN_SECONDS)
 
 
 def same_url(one: Url, other: Url) -> bool:
-    """Return the same base, or either's pattern matches; the expected parameters, patterns
-    honoured."""
+    """Return True for equal bases and expected parameters; on either side they may be patterns."""
     if is_pattern(one.base) or is_pattern(other.base):
         alike = _fits(one.base, other.base) or _fits(other.base, one.base)
     else:
         alike = one.base.lower().rstrip("/") == other.base.lower().rstrip("/")
     if not alike:
         return False
-    wanted, found = dict(one.query), dict(other.query)
+    expected, actual = dict(one.query), dict(other.query)
     return all(
-        _same_parameter(wanted.get(name, ""), found.get(name, ""))
-        for name in wanted.keys() | found.keys()
+        _same_parameter(expected.get(name, ""), actual.get(name, ""))
+        for name in expected.keys() | actual.keys()
     )
 
 
-def _same_parameter(wanted: str, found: str) -> bool:
-    return _fits(wanted, found) if is_pattern(wanted) else wanted == found
+def _same_parameter(expected: str, actual: str) -> bool:
+    return _fits(expected, actual) if is_pattern(expected) else expected == actual
 
 
 def full_address(raw: JsonValue) -> dict[str, str]:
-    """House number, street, city, state, postcode: all of them; the name is ignored."""
+    """Return house number, street, city, state and postcode, all of which are required; the name
+    is ignored."""
     if not isinstance(raw, dict):
         raise InvalidValue("not an address")
     needed = ("house_number", "street", "city", "state", "postcode")
@@ -972,7 +982,7 @@ _POINT = re.compile(rf".*? *{_ANGLE}{_BETWEEN} *{_ANGLE}{_HEIGHT}\s*")
 
 
 def is_point(raw: JsonValue) -> bool:
-    """Tell whether a list is one point rather than alternatives."""
+    """Return True if a list is one point rather than a list of alternatives."""
     return (
         isinstance(raw, list)
         and len(raw) == 2

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _table(pairs: str) -> dict[str, str]:
-    """Read ``word=short`` pairs; ``_`` stands for a space."""
+    """Parse ``word=short`` pairs; ``_`` stands for a space."""
     return dict(pair.replace("_", " ").split("=") for pair in pairs.split())
 
 
@@ -54,7 +54,7 @@ _QUOTES = frozenset("'\"")
 
 
 def strip_invisible(text: str) -> str:
-    """Return the text with its case and accents, without what a reader does not see."""
+    """Remove characters that a reader does not see; case and accents are kept."""
     if text.isascii() and text.isprintable():
         return " ".join(text.replace("`", "'").split())
     text = unicode_text(text).translate(_TYPOGRAPHY)
@@ -63,7 +63,7 @@ def strip_invisible(text: str) -> str:
 
 
 def unaccented(text: str) -> str:
-    """Latin letters without their accents; other scripts as they are."""
+    """Remove accents from Latin letters; other scripts are unchanged."""
     if text.isascii():
         return text
     text = _ACCENT.sub("", unicodedata.normalize("NFD", text.translate(_LETTERS)))
@@ -71,7 +71,7 @@ def unaccented(text: str) -> str:
 
 
 def casefold_unaccented(text: str) -> str:
-    """Tidy text without accents and case. Folding twice changes nothing."""
+    """Return a normalised text without accents and case. The function is idempotent."""
     text = unaccented(strip_invisible(text)).casefold()
     while not text.isascii() and (again := unaccented(strip_invisible(text)).casefold()) != text:
         text = again
@@ -79,7 +79,7 @@ def casefold_unaccented(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without closing punctuation and without quotes around the whole, unless nothing remains."""
+    """Remove final punctuation and quotes around the whole text, unless nothing remains."""
     start, end = 0, len(text)
     while True:
         inner_start, inner_end = start, end
@@ -103,7 +103,7 @@ def normal_text(text: str) -> str:
 
 
 def raw_text(raw: JsonValue, limit: int = TEXT_CHARS) -> str:
-    """Return the text of a text or a number. Raises InvalidValue for lists and objects."""
+    """Return a text, or a number as text. Raises InvalidValue for lists and objects."""
     if isinstance(raw, str):
         return bounded(raw, limit)
     if isinstance(raw, bool):
@@ -120,7 +120,7 @@ def parse_string(raw: JsonValue) -> str:
 
 
 def string_texts(raw: JsonValue) -> tuple[str, str]:
-    """Return what a specification's pattern is matched against: the tidy text, and the normal
+    """Return the texts that a specification's pattern may match: the cleaned text and its normal
     form."""
     text = raw_text(raw)
     return strip_invisible(text), normal_text(text)
@@ -145,7 +145,7 @@ _WORD = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
 
 
 def parse_name(raw: JsonValue) -> tuple[str, ...]:
-    """Return the words that matter, sorted."""
+    """Return the significant words, sorted."""
     text = normal_text(raw_text(raw, SCALAR_CHARS)).replace("'", "")
     words = [_WRITTEN_OUT.get(word, word) for word in _WORD.findall(text)]
     kept = [word for word in words if word not in _SMALL_WORDS] or words
@@ -199,7 +199,7 @@ def _number(digits: str) -> Decimal:
 
 
 def decoded(text: str) -> Any:
-    """Return the document of a JSON text, with exact numbers."""
+    """Parse JSON with exact numbers."""
     try:
         return json.loads(
             bounded(text, TEXT_CHARS).removeprefix("\ufeff"),
@@ -232,7 +232,7 @@ def _canonical(value: Any) -> str:
 
 
 def parse_json(raw: JsonValue) -> str:
-    """Return the canonical text of a JSON text, list or object."""
+    """Return the canonical JSON of a text, list or object."""
     value = decoded(raw) if isinstance(raw, str) else raw
     bounded_json(value)
     return _canonical(value)
@@ -297,7 +297,7 @@ def _width(indent: str) -> int:
 
 
 def _bullet(found: re.Match[str], levels: list[int]) -> str:
-    """Return the line of a list item; ``levels`` are the indents of the lists that are open."""
+    """Return a list item's line in normal form; ``levels`` are the indents of the open lists."""
     width = _width(found[1])
     while levels and width <= levels[-1] - 1:
         levels.pop()
@@ -307,7 +307,7 @@ def _bullet(found: re.Match[str], levels: list[int]) -> str:
 
 
 def _line(line: str, previous: str, levels: list[int]) -> str:
-    """Return one line outside of a fence, in normal form."""
+    """Return a line outside code fences in normal form."""
     if line.startswith("-") and line.strip("-") == "" and previous:
         return line  # the underline of a heading
     if _RULE.fullmatch(line):
@@ -326,7 +326,7 @@ def _line(line: str, previous: str, levels: list[int]) -> str:
 
 
 def _separate(done: list[str], line: str) -> bool:
-    """Tell whether a blank line stays between what is done and a line."""
+    """Return True if a blank line is kept before a line."""
     return bool(done) and not _HEADING.fullmatch(done[-1]) and not _HEADING.fullmatch(line)
 
 
@@ -383,7 +383,8 @@ _SAFE = "/:@!$&'()*,;=~+"
 
 
 class Url(NamedTuple):
-    """``origin`` is scheme and host, or a site's placeholder; ``query`` is sorted and decoded."""
+    """An address: ``origin`` is scheme and host, or a site's placeholder; ``query`` is sorted
+    and decoded."""
 
     origin: str
     path: str
@@ -397,7 +398,7 @@ class Url(NamedTuple):
 
 
 def parse_query(text: str) -> tuple[tuple[str, str], ...]:
-    """List decoded, sorted (name, value) pairs: repeated names kept, empty values dropped."""
+    """Return decoded, sorted (name, value) pairs; repeated names are kept, empty values dropped."""
     pairs = []
     for part in text.split("&"):
         name, _, value = part.partition("=")
@@ -416,7 +417,7 @@ def _path(text: str) -> str:
 
 
 def _origin(text: str) -> tuple[str, str]:
-    """Scheme and host in normal form, and the rest."""
+    """Split an address into scheme and host, in normal form, and the rest."""
     if site := _SITE.match(text):
         return site[0], text[site.end() :]
     if scheme := _SCHEME.match(text):
@@ -435,7 +436,7 @@ def _origin(text: str) -> tuple[str, str]:
 
 
 def parse_url(raw: JsonValue) -> Url:
-    """Return the address that a text states."""
+    """Parse an address."""
     if not isinstance(raw, str):
         raise InvalidValue("not an address")
     text = _CONTROL.sub("", bounded(raw, URL_CHARS)).strip().strip("<>")
@@ -450,7 +451,7 @@ def parse_url(raw: JsonValue) -> Url:
 
 
 def show_url(url: Url) -> str:
-    """Return one line, percent-encoded."""
+    """Return an address as one percent-encoded line."""
     pairs = (
         quote(name, safe="") + (f"={quote(value, safe='')}" if value else "")
         for name, value in url.query
@@ -460,7 +461,7 @@ def show_url(url: Url) -> str:
 
 
 def same_url(expected: Url, actual: Url) -> bool:
-    """Return the same address; the specification's placeholder for SSH hosts stands for any
+    """Return True for equal addresses; the specification's placeholder for SSH hosts equals any
     host."""
     if expected.origin.endswith(f"@{ANY_SSH_HOST}:"):
         user = expected.origin.removesuffix(f"{ANY_SSH_HOST}:")
@@ -567,7 +568,7 @@ def _from_object(raw: dict[str, JsonValue]) -> dict[str, str]:
 
 
 def _from_line(text: str) -> dict[str, str]:
-    """``[name,] house street, city, state zip [, country]``."""
+    """Parse ``[name,] house street, city, state zip [, country]``."""
     parts = [part.strip() for part in casefold_unaccented(text).removesuffix(".").split(",")]
     found: dict[str, JsonValue] = {}
     if parts[-1] in _COUNTRIES:
@@ -601,7 +602,7 @@ def parse_address(raw: JsonValue) -> dict[str, str]:
 
 
 def same_address(one: dict[str, str], other: dict[str, str]) -> bool:
-    """Return the same parts with the same values."""
+    """Return True for the same parts with the same values."""
     return all(
         one.get(part) == other.get(part)
         or (part in _OPTIONAL and (part not in one or part not in other))

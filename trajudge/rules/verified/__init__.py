@@ -1,9 +1,9 @@
-"""WebArena Verified: its tasks, the agent's response, the trace of the run, and the verdict.
+"""WebArena Verified: tasks, the agent's response, the trace of the run, and the verdict.
 
-``tasks`` reads tasks, ``answers`` the agent's answer, ``network`` what the run sent; ``evaluator``
-holds them to each other in either mode, ``release`` as the package does, and ``state`` asks the
-sites themselves. ``runs`` reads, judges and sums up what is on disk.
-``register_browsergym`` makes BrowserGym's tasks of them.
+``tasks`` reads tasks, ``answers`` the agent's answer, and ``network`` the trace; ``evaluator``
+compares them in either mode, ``release`` as the package does, and ``state`` queries the sites.
+``runs`` evaluates recorded runs. ``register_browsergym`` registers the tasks as BrowserGym
+environments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["register_browsergym"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the one public name when it is first used: reading rules must cost nothing."""
+    """Import the public name on first use, because an import of the rules must be fast."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("trajudge.rules.verified.browsergym"), name)

@@ -1,4 +1,4 @@
-"""The agent's response, wherever the agent put it, and its data against the specification's."""
+"""Extract the agent's response from its answer, and compare its data with the specification's."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Failure(StrEnum):
 
 
 class ParseFailure(Struct, frozen=True):
-    """No response: the class of failure, and one sentence."""
+    """Why there is no response: the class of failure, and one sentence."""
 
     kind: Failure
     reason: str
@@ -68,7 +68,7 @@ class Oversized(Struct, frozen=True):
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """A response under the release's names."""
+    """A response, with the release's field names."""
 
     task_type: str
     status: str
@@ -80,7 +80,7 @@ def read_response(answer: object) -> Response | ParseFailure:
     """Return the response in an answer: text (JSON, alone, in fences, or in prose), bytes, or an
     object.
 
-    Of several objects in a text the last that is a response counts. Never raises.
+    If a text contains several objects, the last valid response counts. Never raises.
     """
     if isinstance(answer, dict):
         return _response(answer)
@@ -106,8 +106,8 @@ def _too_large(size: int, unit: str) -> ParseFailure:
 
 
 def _last(text: str) -> Response | ParseFailure:
-    """Return the last object of the text that is a response, else what is wrong with the last
-    one."""
+    """Return the last object in the text that is a response, else the failure of the last
+    object."""
     failure = ParseFailure(Failure.NO_OBJECT, "the answer holds no JSON object")
     for found in reversed(list(_objects(text))):
         response = _response(found)
@@ -123,7 +123,7 @@ def _looks_meant(record: dict[str, Any]) -> bool:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the outermost JSON objects of a text, in order, in time linear in its length."""
+    """Yield the outermost JSON objects in a text, in order, in time linear in its length."""
     for span in _spans(text):
         try:
             value = json_value(span)
@@ -137,8 +137,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 def _spans(text: str) -> list[str]:
     """Return the outermost texts in balanced braces.
 
-    A brace that nothing closes is prose. A quotation mark that nothing closes makes the reading
-    from there doubtful: the search starts again at the next brace, while the budget lasts.
+    A brace that is never closed is prose. After a quotation mark that is never closed, the search
+    restarts at the next brace, within a budget.
     """
     found: list[_Span] = []
     start, doubts = text.find("{"), 0
@@ -162,10 +162,10 @@ _MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}]|"', re.DOTALL)
 
 
 def _closed(text: str, start: int) -> tuple[list[_Span], int, bool]:
-    """Read from a brace to the one that closes it, or to the end.
+    """Read from a brace to the matching one, or to the end.
 
-    Returns the outermost balanced texts on the way, where to look again (-1: nowhere), and whether
-    a quotation mark that nothing closes was met.
+    Returns the outermost balanced texts up to there, the position at which to search again (-1:
+    none), and whether a quotation mark was never closed.
     """
     opened: list[int] = []
     closed: list[_Span] = []
@@ -219,9 +219,9 @@ _BLANK: tuple[Any, ...] = (None, "", [], {})
 
 
 class AnswerDiffers(Exception):
-    """Why two structures differ; the message is one clause, ``path`` leads there.
+    """The difference between two structures: ``path``, and a message of one clause.
 
-    ``sure``: they do differ; else the specification is such that it cannot be decided.
+    ``sure`` is False if an error of the specification makes it undecided.
     """
 
     def __init__(self, path: str, reason: str, *, sure: bool = True) -> None:
@@ -236,45 +236,46 @@ def kind_of(schema: Schema) -> str:
     return name if name in KINDS else "string"
 
 
-def same_data(check: AnswerCheck, expected: Any, found: Any) -> AnswerDiffers | None:
-    """None if the data are the specification's, else the first difference, a sure one if any is.
+def same_data(check: AnswerCheck, expected: Any, actual: Any) -> AnswerDiffers | None:
+    """Return None if the data equal the specification's, else the first difference, preferably a
+    certain one.
 
-    A list of one scalar and the scalar are the same answer. Raises InvalidValue for data beyond
-    the limits, Undecided for a specification beyond them.
+    A list of one scalar equals the scalar. Raises InvalidValue for data beyond the limits,
+    Undecided for a specification beyond them.
     """
-    if expected in _BLANK and found in _BLANK:
+    if expected in _BLANK and actual in _BLANK:
         return None
-    if expected in _BLANK or found in _BLANK:
+    if expected in _BLANK or actual in _BLANK:
         side = "nothing was to be retrieved" if expected in _BLANK else "nothing was retrieved"
         return AnswerDiffers("", side)
-    bounded_json(found)
+    bounded_json(actual)
     try:
-        _compare(_array(check.results_schema), expected, found, "", ordered=check.ordered)
+        _compare(_array(check.results_schema), expected, actual, "", ordered=check.ordered)
     except AnswerDiffers as difference:
         return difference
     return None
 
 
 def _array(schema: Schema) -> Schema:
-    """Answers are lists; a schema of one value is that of a list's items."""
+    """Return the schema of a list, for a schema of a single value that of a list of such values."""
     return schema if schema.get("type") == "array" else {"type": "array", "items": schema}
 
 
-def _compare(schema: Schema, expected: Any, found: Any, path: str, *, ordered: bool) -> None:
-    """Raise AnswerDiffers if they differ."""
+def _compare(schema: Schema, expected: Any, actual: Any, path: str, *, ordered: bool) -> None:
+    """Raise AnswerDiffers if the values differ."""
     if schema.get("type") == "array":
-        _compare_lists(schema.get("items") or {}, expected, found, path, ordered=ordered)
+        _compare_lists(schema.get("items") or {}, expected, actual, path, ordered=ordered)
     elif schema.get("type") == "object" and not schema.get("format"):
-        _compare_objects(schema, expected, found, path)
+        _compare_objects(schema, expected, actual, path)
     else:
-        match = equal(kind_of(schema), expected, found)
+        match = equal(kind_of(schema), expected, actual)
         if match.equal is not True:
             raise AnswerDiffers(path, match.reason, sure=match.equal is False)
 
 
-def _compare_lists(items: Schema, expected: Any, found: Any, path: str, *, ordered: bool) -> None:
+def _compare_lists(items: Schema, expected: Any, actual: Any, path: str, *, ordered: bool) -> None:
     wanted = expected if isinstance(expected, list) else [expected]
-    given = found if isinstance(found, list) else [found]
+    given = actual if isinstance(actual, list) else [actual]
     if kind_of(items) == "coordinates" and _is_point(given):
         given = [given]
 
@@ -303,27 +304,28 @@ def _is_point(value: list[Any]) -> bool:
 
 
 def _explain(
-    items: Schema, wanted: list[Any], given: list[Any], matching: Matching, path: str
+    items: Schema, expected: list[Any], given: list[Any], matching: Matching, path: str
 ) -> None:
-    """Raise the AnswerDiffers between lists: between the two items that have no partner, if so."""
+    """Raise AnswerDiffers for two lists: for the two unmatched items if there is one on each
+    side."""
     if len(matching.missing) == len(matching.surplus) == 1:
         one, other = matching.missing[0], matching.surplus[0]
         try:
-            _compare(items, wanted[one], given[other], f"{path}[{other}]", ordered=False)
+            _compare(items, expected[one], given[other], f"{path}[{other}]", ordered=False)
         except AnswerDiffers as difference:
             if difference.sure:
                 raise
     parts = []
     if matching.missing:
-        parts.append(f"{len(matching.missing)} of {len(wanted)} expected items are missing")
+        parts.append(f"{len(matching.missing)} of {len(expected)} expected items are missing")
     if matching.surplus:
         parts.append(f"{len(matching.surplus)} of {len(given)} items were not expected")
     raise AnswerDiffers(path, " and ".join(parts) or "the items are not in order")
 
 
-def _compare_objects(schema: Schema, expected: Any, found: Any, path: str) -> None:
-    found = _opened(found)
-    if not isinstance(found, dict):
+def _compare_objects(schema: Schema, expected: Any, actual: Any, path: str) -> None:
+    actual = _opened(actual)
+    if not isinstance(actual, dict):
         raise AnswerDiffers(path, "no object")
     alternatives = expected if isinstance(expected, list) else [expected]
     if not alternatives:
@@ -331,25 +333,25 @@ def _compare_objects(schema: Schema, expected: Any, found: Any, path: str) -> No
     differences = []
     for wanted in alternatives:
         try:
-            return _compare_fields(schema, wanted, found, path)
+            return _compare_fields(schema, wanted, actual, path)
         except AnswerDiffers as error:
             differences.append(error)
     raise next((error for error in differences if not error.sure), differences[-1])
 
 
 def _opened(value: Any) -> Any:
-    """Return an object that was given as JSON text."""
+    """Parse an object that is given as JSON text."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     return json_or_text(value)
 
 
-def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], path: str) -> None:
+def _compare_fields(schema: Schema, expected: Any, actual: dict[str, Any], path: str) -> None:
     if not isinstance(expected, dict):
         raise AnswerDiffers(path, "the specification gives no object", sure=False)
-    named = {str(key).strip().casefold(): value for key, value in found.items()}
+    named = {str(key).strip().casefold(): value for key, value in actual.items()}
     wanted = {str(key).strip().casefold(): (key, value) for key, value in expected.items()}
-    if named.keys() != wanted.keys() or len(named) != len(found):
+    if named.keys() != wanted.keys() or len(named) != len(actual):
         missing = ", ".join(sorted(wanted.keys() - named.keys())) or "none"
         surplus = ", ".join(sorted(named.keys() - wanted.keys()))[:200] or "none"
         raise AnswerDiffers(path, f"keys missing: {missing}; keys not expected: {surplus}")
@@ -367,9 +369,9 @@ def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], path: 
 
 
 def normal_data(schema: Schema, data: Any, mode: Mode, *, alternatives: bool = False) -> Any:
-    """Return the data in normal form, invalid values as they are; for people to read.
+    """Return the data in normal form for display; invalid values are unchanged.
 
-    With ``alternatives`` a list where the schema has one value is shown as such.
+    With ``alternatives`` a list for a schema of a single value is shown as alternatives.
     """
     if data in _BLANK:
         return None
@@ -400,7 +402,7 @@ def _normal(schema: Schema, value: Any, mode: Mode, *, alternatives: bool) -> An
 
 
 def map_texts(change: Callable[[str], Any], data: Any) -> Any:
-    """Return data with every text in them changed, but for the keys of objects."""
+    """Return data with a function applied to every text except keys."""
     if isinstance(data, str):
         return change(data)
     if isinstance(data, list):

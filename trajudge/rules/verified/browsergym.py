@@ -1,4 +1,5 @@
-"""Tasks of WebArena Verified as BrowserGym's: recorded, and rewarded by the rules.
+"""Tasks of WebArena Verified as BrowserGym environments, with recorded traces and the rules'
+rewards.
 
 ::
 
@@ -7,7 +8,7 @@
     register_browsergym("webarena-verified.json", out="runs", sites={"shopping": "http://..."})
     env = gymnasium.make("browsergym/recorded.webarena_verified.21")
 
-Each episode leaves ``OUT/ATTEMPT/TASK_ID`` with ``agent_response.json``, ``network.har`` and
+Each episode writes ``OUT/ATTEMPT/TASK_ID`` with ``agent_response.json``, ``network.har`` and
 ``run_config.json``, which ``trajudge rules evaluate --runs OUT/ATTEMPT`` and the released package
 read. The agent's last message to the user is its response.
 """
@@ -56,10 +57,10 @@ def register_browsergym(
 ) -> list[str]:
     """Register every task whose sites are given as ``browsergym/PREFIX.TASK_ID``; return the names.
 
-    Runners of studies (``browsergym.experiments``, AgentLab) import BrowserGym's own WebArena
-    packages for names that begin with ``webarena``, and these register names of their own.
+    Names do not begin with ``webarena``, because runners of studies (``browsergym.experiments``,
+    AgentLab) then import BrowserGym's own WebArena packages.
 
-    Raises UserError for tasks or sites that cannot be read, and where BrowserGym is missing.
+    Raises UserError for tasks or sites that cannot be read, and without BrowserGym.
     """
     try:
         register = import_module("browsergym.core.registration").register_task
@@ -98,7 +99,7 @@ class RecordedTask:
         self._recorder: TraceRecorder | None = None
 
     def setup(self, page: Page) -> tuple[str, dict[str, Any]]:
-        """Open the start pages, each in a tab of its own; return the goal."""
+        """Open each start page in its own tab; return the goal."""
         contents = any(check.expected.response_content for check in self._task.network_checks)
         self._recorder = TraceRecorder(page.context, secrets=True, contents=contents)
         for number, url in enumerate(self._task.start_urls):
@@ -114,7 +115,8 @@ class RecordedTask:
     def validate(
         self, page: Page, chat_messages: Sequence[Mapping[str, Any]]
     ) -> tuple[float, bool, str, dict[str, Any]]:
-        """Judge the run once its agent has answered; until then nothing is won or over."""
+        """Judge the run once its agent has answered; before that the reward is 0 and the episode
+        continues."""
         answer = answer_in(chat_messages)
         if answer is None or self._recorder is None:
             return 0.0, False, "", {}
@@ -145,8 +147,8 @@ class RecordedTask:
 
 
 def attempt_folder(out: Path, task_id: str) -> Path:
-    """Make a new folder for a task's next attempt: another one for each of the processes that end
-    an episode at the same time. Raises UserError."""
+    """Create the folder of a task's next attempt, which differs between processes that end
+    episodes at the same time. Raises UserError."""
     for attempt in (out / str(number) for number in count()):
         make_folder(attempt, "out")
         with suppress(FileExistsError):
@@ -156,7 +158,7 @@ def attempt_folder(out: Path, task_id: str) -> Path:
 
 
 def answer_in(messages: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the agent's last message after the user's; BrowserGym's greeting is no answer."""
+    """Return the agent's last message after the user's; BrowserGym's greeting does not count."""
     answer, asked = None, False
     for message in messages:
         role = message.get("role")

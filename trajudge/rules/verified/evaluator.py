@@ -1,8 +1,8 @@
-"""The verdict on one run of one task: its answer, its requests, the state that it left behind.
+"""The verdict on one run of a task: its answer, its requests, the state of the sites after it.
 
-``sound`` is this project's reading of a specification: the agent's input is data, every value has
-its meaning, and what was not recorded is unknown. ``release-1.2.3`` is the published package's.
-DIFFERENCES.md tells them apart by example.
+In the mode ``sound``, trajudge's interpretation of a specification, the agent's input is data only,
+values are typed, and what was not recorded is unknown. ``release-1.2.3`` is the published
+package's. DIFFERENCES.md shows the differences by example.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from trajudge.rules.verified.tasks import AnswerCheck, Task
 
 @dataclass(frozen=True)
 class VerifiedEvaluator:
-    """Judges runs against tasks of WebArena Verified.
+    """Judges runs of WebArena Verified's tasks.
 
-    ``hosts`` are the sites' addresses in the run; a site that is not named is the one page's on the
-    benchmark's port for it, which the verdict notes, and else what asks for it is unknown.
-    ``activity`` asks every run for one request that the task's site answered (the paper's section
+    ``hosts`` are the sites' addresses in the run. For a site without one the only loaded page on
+    the benchmark's port for it is used, with a note; without such a page its checks are unknown.
+    ``activity`` requires at least one request that the task's site answered (the paper's section
     4.3; the released package never does).
     """
 
@@ -70,7 +70,7 @@ class VerifiedEvaluator:
         trace: Trace | None,
         state: Mapping[str, State] | None = None,
     ) -> Verdict:
-        """Return the verdict on one run; ``state`` are the probes' replies. Raises nothing."""
+        """Return the verdict on one run; ``state`` has the probes' replies. Never raises."""
         if task.flaw:
             return unknown(f"the task cannot be read: {task.flaw}")
         with slow_patterns_counted():
@@ -146,7 +146,7 @@ def _response_assertions(
 
 
 def _located(check: AnswerCheck, made: Assertion, binding: Binding) -> Assertion:
-    """Call data unknown instead of wrong where they hold the address of an unknown site."""
+    """Make a mismatch unknown if the data contain the address of an unknown site."""
     if made.outcome is not Outcome.FAIL:
         return made
     reason = unlocated(binding, check.expected)
@@ -154,26 +154,26 @@ def _located(check: AnswerCheck, made: Assertion, binding: Binding) -> Assertion
 
 
 def _open_shape(check: AnswerCheck, made: Assertion) -> Assertion:
-    """Call data unknown instead of right where the specification knows only what they look like."""
+    """Make a match unknown if the specification describes only the form of the values."""
     if not check.shape_only or made.outcome is not Outcome.PASS:
         return made
     reason = "the answer looks as it should, and the specification does not know its value"
     return msgspec.structs.replace(made, outcome=Outcome.UNKNOWN, reason=reason)
 
 
-def _word(name: str, expected: str, found: str) -> Assertion:
-    return checked(name, expected == found, f"{found}, not {expected}", expected, found)
+def _word(name: str, expected: str, actual: str) -> Assertion:
+    return checked(name, expected == actual, f"{actual}, not {expected}", expected, actual)
 
 
-def _data(check: AnswerCheck, found: Any) -> Assertion:
+def _data(check: AnswerCheck, actual: Any) -> Assertion:
     expected = None if check.expected.retrieved_data is UNSET else check.expected.retrieved_data
     name = "answer.retrieved_data"
     try:
-        difference = same_data(check, expected, found)
+        difference = same_data(check, expected, actual)
     except InvalidValue as error:
         outcome = Outcome.UNKNOWN if isinstance(error, Undecided) else Outcome.FAIL
         return Assertion(name=name, outcome=outcome, reason=str(error), expected=expected)
-    if difference is not None and expected is None and equal("null", None, found).equal:
+    if difference is not None and expected is None and equal("null", None, actual).equal:
         difference = None
     schema = check.results_schema
     return Assertion(
@@ -181,7 +181,7 @@ def _data(check: AnswerCheck, found: Any) -> Assertion:
         outcome=decided(True if difference is None else False if difference.sure else None),
         reason="" if difference is None else str(difference),
         expected=expected,
-        found=shown(found),
+        found=shown(actual),
         expected_normalised=normal_data(schema, expected, Mode.SOUND, alternatives=True),
-        found_normalised=shown(normal_data(schema, found, Mode.SOUND)),
+        found_normalised=shown(normal_data(schema, actual, Mode.SOUND)),
     )

@@ -1,4 +1,4 @@
-"""What a run sent and received, and whether it is what the task asks for (the sound mode)."""
+"""Compare the requests and responses of a run with the task's checks (the sound mode)."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ _AFTER_HOST = r"(?=[/?#\s\"'<>)\]},;]|\Z)"
 class Binding(NamedTuple):
     """(address without trailing slash, placeholder) pairs, the longest address first.
 
-    ``inferred`` are those known by their port alone; ``unknown`` are the placeholders of sites
-    without a known address.
+    ``inferred`` are the pairs inferred from a port; ``unknown`` are the placeholders of sites
+    without an address.
     """
 
     bases: tuple[tuple[str, str], ...]
@@ -93,8 +93,7 @@ class Binding(NamedTuple):
         )
 
     def bind(self, url: str) -> str:
-        """Return the address with the site's placeholder for the site's part, where it is a
-        site's."""
+        """Replace a site's address at the start of an address by the site's placeholder."""
         plain = canonical(url)
         lower = plain.lower()
         for base, name in self.bases:
@@ -103,7 +102,7 @@ class Binding(NamedTuple):
         return plain
 
     def bind_text(self, text: str) -> str:
-        """Return every address of a site within a text, likewise."""
+        """Replace every address of a site in a text by the site's placeholder."""
         if "://" not in text:
             return text
         for base, name in self.bases:
@@ -117,7 +116,8 @@ def _anywhere(base: str) -> re.Pattern[str]:
 
 
 def origin(url: str) -> str:
-    """Scheme and host in lower case, without a standard port; "" for what is no web address."""
+    """Return scheme and host in lower case, without a default port; "" if it is not a web
+    address."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -131,7 +131,7 @@ def origin(url: str) -> str:
 
 
 def canonical(url: str) -> str:
-    """Return the address with its origin in normal form; anything else unchanged."""
+    """Return the address with its origin in normal form; any other text unchanged."""
     end = _origin_end(url)
     if end < 0:
         return url
@@ -153,30 +153,33 @@ def _origin_end(url: str) -> int:
 
 
 def bound(names: Iterable[str], hosts: Hosts, loaded: Sequence[str]) -> Binding:
-    """Return the binding of the named sites (placeholders): configured, else inferred from a trace.
+    """Return the binding of the named sites (placeholders), configured or inferred from a trace.
 
     ``loaded`` are the origins of the pages that the run loaded. A site that is not configured is
-    the one origin among them on the benchmark's own port for it. Where there is none, or several,
-    it stays unknown: any other guess would take a foreign site's pages for the task's. A trace
-    whose addresses have placeholders already (``__GITLAB__`` among ``loaded``) needs no address.
+    the only origin among them on the benchmark's port for it. Without one, or with several, the
+    site stays unknown, because any other guess might take the pages of a foreign site for the
+    task's. A trace whose addresses already have placeholders (``__GITLAB__`` among ``loaded``)
+    needs no address.
     """
-    wanted = list(dict.fromkeys(names))
+    expected = list(dict.fromkeys(names))
     pairs = [
         (canonical(base).lower().rstrip("/"), name)
-        for name in wanted
+        for name in expected
         for base in hosts.get(name, ())
     ]
-    left = [name for name in wanted if not hosts.get(name) and name not in loaded]
+    left = [name for name in expected if not hosts.get(name) and name not in loaded]
     taken = {origin(base) for base, _ in pairs}
     free = [start for start in dict.fromkeys(loaded) if start not in taken]
     usual = {name: _on_usual_port(name, free) for name in left}
     inferred = [
-        (found[0] + FOLDERS.get(name, ""), name) for name, found in usual.items() if len(found) == 1
+        (actual[0] + FOLDERS.get(name, ""), name)
+        for name, actual in usual.items()
+        if len(actual) == 1
     ]
     return Binding(
         tuple(sorted([*pairs, *inferred], key=lambda pair: -len(pair[0]))),
         tuple(inferred),
-        tuple(name for name, found in usual.items() if len(found) != 1),
+        tuple(name for name, actual in usual.items() if len(actual) != 1),
     )
 
 
@@ -186,14 +189,14 @@ def _on_usual_port(name: str, origins: Sequence[str]) -> list[str]:
 
 
 def start_of(url: str) -> str:
-    """Return where an address lies: its origin, or the placeholder that it begins with; else ""."""
+    """Return the origin of an address, or the placeholder that it begins with; else ""."""
     if url.startswith("__"):
         return url.partition("/")[0]
     return origin(url)
 
 
 def named(name: str) -> str:
-    """``shopping_admin`` for ``__SHOPPING_ADMIN__``."""
+    """Return ``shopping_admin`` for ``__SHOPPING_ADMIN__``."""
     return name.strip("_").lower()
 
 
@@ -216,8 +219,9 @@ def load_hosts(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def given_hosts(file: Path | None, given: Sequence[str], tasks: Iterable[object]) -> Hosts:
-    """Read the addresses of ``--sites`` and ``--site``. Raises UserError, also for a site that
-    neither the benchmark nor ``--sites`` nor a task has: its address would be ignored."""
+    """Read the addresses of ``--sites`` and ``--site``. Raises UserError, also for an unknown
+    site (neither the benchmark's nor in ``--sites`` nor in a task), whose address would have no
+    effect."""
     hosts = load_hosts(file) if file else {}
     known = {*hosts, *_sites_named(tasks)} if given else set()
     for text in given:
@@ -230,7 +234,7 @@ def given_hosts(file: Path | None, given: Sequence[str], tasks: Iterable[object]
 
 
 def _sites_named(tasks: Iterable[object]) -> set[str]:
-    """Return the placeholders of the benchmark's sites, and of those that the tasks name."""
+    """Return the placeholders of the benchmark's sites and of the sites in the tasks."""
     names = set(DEFAULT_PORTS)
     for task in tasks:
         names.update(map(placeholder, getattr(task, "sites", ())))
@@ -239,7 +243,7 @@ def _sites_named(tasks: Iterable[object]) -> set[str]:
 
 
 def parse_host(text: str) -> tuple[str, str]:
-    """``SITE=URL`` as placeholder and address. Raises UserError."""
+    """Parse ``SITE=URL`` into placeholder and address. Raises UserError."""
     site, equals, url = text.partition("=")
     if not equals:
         raise UserError(f"--site {text}: write SITE=URL, such as gitlab=http://localhost:8023")
@@ -265,18 +269,18 @@ HOLE = re.compile(r"\{\{\w+\}\}")
 
 @lru_cache(maxsize=65_536)
 def searches(pattern: str, text: str) -> bool:
-    """Tell whether the pattern occurs anywhere, whatever the case. Raises BadPattern, TooSlow."""
+    """Return True if the pattern matches anywhere, ignoring case. Raises BadPattern, TooSlow."""
     return timed(compiled(pattern, int(re.IGNORECASE)).search, pattern, text, PATTERN_SECONDS)
 
 
 def found_at_start(pattern: str, text: str, *, flags: int = 0) -> bool:
-    """Tell whether the pattern matches from the start (``re.match``). Raises BadPattern,
+    """Return True if the pattern matches at the start (``re.match``). Raises BadPattern,
     TooSlow."""
     return timed(compiled(pattern, flags).match, pattern, text, PATTERN_SECONDS)
 
 
 def with_holes(text: str) -> str | None:
-    """Return a pattern for a text with unfilled parts; None for a text without any."""
+    """Return a pattern for a text with unfilled template parts; None for a text without any."""
     if not HOLE.search(text):
         return None
     parts = HOLE.split(text)
@@ -312,8 +316,8 @@ MAX_FOUND = 10_000
 
 
 class PathFilter(NamedTuple):
-    """``[?(@.a sign value)]``; ``path`` is ``.a``, or leads further in (``.a[0].b``); ``also``
-    are comparisons that must hold besides (``&&``)."""
+    """``[?(@.a sign value)]``; ``path`` is ``.a`` or deeper (``.a[0].b``); ``also`` are further
+    comparisons that must hold (``&&``)."""
 
     path: str
     sign: str
@@ -326,7 +330,7 @@ EVERY = "*"
 
 
 class JsonPath(NamedTuple):
-    """The steps of a path; ``several`` if it may lead to more than one value."""
+    """The steps of a path; ``several`` if it may match more than one value."""
 
     steps: tuple[Step, ...]
     several: bool
@@ -334,7 +338,7 @@ class JsonPath(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def json_path(path: str) -> JsonPath:
-    """Return the steps of a path that begins with ``$``. Raises BadPattern for any other text."""
+    """Parse a path that begins with ``$``. Raises BadPattern for any other text."""
     if not path.startswith("$"):
         raise BadPattern(f"the path {path[:60]!r} does not begin with $")
     steps: list[Step] = []
@@ -372,7 +376,7 @@ def _literal(text: str) -> Any:
 
 
 def find(path: str, data: Any) -> list[Any]:
-    """Return the values at a path, in order; none where it leads nowhere. Raises BadPattern."""
+    """Return the values at a path, in order. Raises BadPattern."""
     found = [data]
     for step in json_path(path).steps:
         found = [value for item in found for value in _follow(step, item)][:MAX_FOUND]
@@ -416,12 +420,13 @@ _NAME = re.compile(r"[;\s]name=\"([^\"]*)\"", re.IGNORECASE)
 
 
 def document(body: Body | None, mode: Mode = Mode.SOUND) -> Any:
-    """Return the body as data: an object of fields for a form, the value of a JSON document; None
-    where there is nothing that can be read as data.
+    """Parse a body: an object of fields for a form, the value of a JSON document, None for other
+    bodies.
 
-    A repeated field of a form has its last value, as servers of the PHP and Rails families read
-    it, and a list of all if its name ends in ``[]``; in the release's mode the first of a form and
-    the last of a multipart message. Bodies without a type that says so are tried as JSON.
+    As in servers of the PHP and Rails families, a repeated field of a form has its last value, and
+    a list of all values if its name ends in ``[]``; the release's mode has the first value of a
+    form and the last of a multipart message. Bodies without a content type are parsed as JSON if
+    possible.
     """
     if body is None:
         return None
@@ -477,7 +482,7 @@ def _multipart_fields(text: str, mime_type: str) -> dict[str, Any] | None:
 
 
 def _release_multipart(text: str, mime_type: str) -> dict[str, str] | None:
-    """Return the last value of each field; a blank value takes its field with it."""
+    """Return the last value of each field; a blank value removes its field."""
     boundary = _RELEASE_BOUNDARY.search(mime_type)
     if boundary is None or not text:
         return None
@@ -503,7 +508,7 @@ def _multipart(text: str, boundary: str) -> list[tuple[str, str]]:
 
 
 def unpacked(value: Any) -> Any:
-    """Return the data with every text that is a JSON document in its place read as one."""
+    """Return the data with every text that is a JSON document parsed."""
     if isinstance(value, dict):
         return {name: _opened(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -527,8 +532,8 @@ Query = Mapping[str, tuple[Any, ...]]
 
 
 class Address(NamedTuple):
-    """``base`` in normal form; ``raw_base`` still holds encoded queries of the path, ``sent_base``
-    the site's own scheme and host."""
+    """An address: ``base`` in normal form; ``raw_base`` keeps encoded queries in the path,
+    ``sent_base`` the site's own scheme and host."""
 
     base: str
     query: Query
@@ -537,7 +542,7 @@ class Address(NamedTuple):
 
 
 def address(url: str, binding: Binding, *, base64_path: bool = False) -> Address:
-    """Return the parts of an address. Raises TooLarge for one of more than 100,000 characters."""
+    """Parse an address. Raises TooLarge for more than 100,000 characters."""
     text = unicode_text(bounded(url.strip(), MAX_URL))
     sent = _tidy(text.partition("#")[0].partition("?")[0])
     text = binding.bind(text).partition("#")[0]
@@ -555,7 +560,7 @@ def _tidy(path: str) -> str:
 
 
 def _unpacked(path: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the path without the segments that hold a query, and what they hold."""
+    """Return the path without the segments that encode a query, and these queries."""
     kept = []
     pairs = []
     for segment in path.split("/"):
@@ -582,7 +587,7 @@ def _encoded_query(segment: str) -> str | None:
 
 
 def parameters(query: str) -> list[tuple[str, str]]:
-    """(name, value) pairs, decoded once, in order."""
+    """Return (name, value) pairs, decoded once, in order."""
     try:
         return parse_qsl(query, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
     except ValueError as error:
@@ -590,7 +595,7 @@ def parameters(query: str) -> list[tuple[str, str]]:
 
 
 def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Values by name, in order."""
+    """Group values by name, in order."""
     found: dict[str, tuple[Any, ...]] = {}
     for name, value in pairs:
         found[name] = (*found.get(name, ()), value)
@@ -598,7 +603,8 @@ def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
 
 
 def same_base(expected: str, actual: Address) -> bool:
-    """Tell whether an address's base is the specification's: a text, a pattern, a text with holes.
+    """Return True if an address's base matches the specification's: a text, a pattern, or a text
+    with unfilled parts.
 
     Raises Undecided.
     """
@@ -619,8 +625,7 @@ def _expected_base(url: str) -> str:
 
 
 def expected_query(url: str, check: NetworkCheck) -> Query:
-    """Return the parameters that the specification asks for: its own list, else those of its
-    address."""
+    """Return the expected parameters: the specification's own list, else those of its address."""
     if check.expected.query_params is not None:
         listed = check.expected.query_params.items()
         return {
@@ -636,17 +641,17 @@ def expected_query(url: str, check: NetworkCheck) -> Query:
 
 
 def ignored(name: str, check: NetworkCheck) -> bool:
-    """Tell whether a parameter is not compared. Raises BadPattern, TooSlow."""
+    """Return True if a parameter is not compared. Raises BadPattern, TooSlow."""
     if name in check.ignored_query_params:
         return True
     return any(searches(pattern, name) for pattern in check.ignored_query_params_patterns)
 
 
 def differing(expected: Query, actual: Query, check: NetworkCheck) -> list[str]:
-    """Return the names of the parameters that differ, in order; none if the queries are the same.
+    """Return the names of the parameters that differ, in order; empty for equal queries.
 
-    Repeated parameters are compared as a whole, in any order. Raises Undecided if none differs for
-    certain and one cannot be decided, or it is not known which are compared.
+    Repeated parameters are compared as a whole, in any order. Raises Undecided if none certainly
+    differs and one cannot be decided, or if the set of compared parameters is undecided.
     """
     held = {
         name: _same_values(
@@ -689,7 +694,7 @@ def _same(kind: str, expected: Any, actual: Any) -> bool | None:
 
 
 class Event(Struct, dict=True):
-    """One request and its response, with what checks ask of them."""
+    """A request and its response, with the fields that checks read."""
 
     entry: Entry
     resources: Resources | None = None
@@ -706,31 +711,31 @@ class Event(Struct, dict=True):
 
     @property
     def status(self) -> int | None:
-        """None where the response was not recorded; HAR writes -1 for an aborted request."""
+        """None if the response was not recorded; HAR has -1 for an aborted request."""
         status = self.entry.response.status
         return None if status is None else int(status)
 
     @cached_property
     def headers(self) -> dict[str, str]:
-        """Of the request, by lower-case name; the last of a repeated one."""
+        """Request headers by lower-case name; of a repeated one the last."""
         return {
             pair.name.lower(): pair.value or "" for pair in pairs_of(self.entry.request.headers)
         }
 
     @cached_property
     def response_headers(self) -> tuple[Pair, ...]:
-        """Of the response, in order."""
+        """Response headers, in order."""
         return pairs_of(self.entry.response.headers)
 
     @cached_property
     def listed_cookies(self) -> dict[str, str]:
-        """Cookies that the recorder listed for the response, decoded."""
+        """Decoded cookies that the recorder listed for the response."""
         pairs = pairs_of(self.entry.response.cookies)
         return {pair.name: unquote(pair.value or "") for pair in pairs}
 
     @cached_property
     def cookies(self) -> dict[str, str]:
-        """Cookies of the response, decoded, also those in its headers alone."""
+        """Decoded cookies of the response, including those in its headers."""
         found = {}
         for pair in self.response_headers:
             if pair.name.lower() == "set-cookie":
@@ -741,7 +746,8 @@ class Event(Struct, dict=True):
 
     @cached_property
     def post_data(self) -> Body | None:
-        """What was sent. The text is None where it was not recorded: Playwright leaves it blank."""
+        """The request body. Its text is None if it was not recorded, for which Playwright writes
+        a blank text."""
         body = whole_body(self.entry.request.post_data, self.resources)
         if body is None or body.text or not (body.params or self._sent_bytes):
             return body
@@ -749,7 +755,7 @@ class Event(Struct, dict=True):
 
     @property
     def post_recorded(self) -> bool:
-        """Whether the trace holds what was sent; nothing, where nothing was."""
+        """Whether the trace has the request body, or the request had none."""
         body = self.post_data
         return not self._sent_bytes if body is None else body.text is not None or bool(body.params)
 
@@ -762,24 +768,24 @@ class Event(Struct, dict=True):
 
     @property
     def written_post_data(self) -> Body | None:
-        """What was sent, as far as it stands in the entry itself."""
+        """The request body as far as the entry itself has it."""
         return written_body(self.entry.request.post_data)
 
     @cached_property
     def content(self) -> Body | None:
-        """What came back, where it was recorded."""
+        """The response body, if it was recorded."""
         return whole_body(self.entry.response.content, self.resources)
 
     @property
     def written_content(self) -> Body | None:
-        """What came back, as far as it stands in the entry itself."""
+        """The response body as far as the entry itself has it."""
         return written_body(self.entry.response.content)
 
     def is_document(self) -> bool:
-        """Tell whether a page was loaded into the tab: not a frame, not a script's request.
+        """Return True if the request loaded a page into the tab, not a frame or a script's data.
 
-        Browsers that say so are believed (``Sec-Fetch-Dest``, the recorder's resource type); of
-        others, what is asked for as HTML and not by a script.
+        Decided by ``Sec-Fetch-Dest`` or the recorder's resource type if present; otherwise by a
+        request for HTML that is not a script's.
         """
         if self.method != "GET":
             return False
@@ -792,7 +798,7 @@ class Event(Struct, dict=True):
         return asked and headers.get("x-requested-with", "").lower() != "xmlhttprequest"
 
     def is_release_navigation(self) -> bool:
-        """Return what the released package takes for the load of a page."""
+        """Return True for a page load according to the released package."""
         if self.entry.request.method != "GET":
             return False
         headers = {name: value.lower() for name, value in self.headers.items()}
@@ -804,10 +810,10 @@ class Event(Struct, dict=True):
 
 
 class Trace(Struct, dict=True):
-    """The events of a run, in the order of its file; and what cannot be read.
+    """The events of a run in file order, and the entries that cannot be read.
 
-    What the sound mode asks for (``relevant``, ``documents``, ``tabs``) is in the order in which
-    the requests were sent; the released package reads the order of the file (``filed``).
+    The events for the sound mode (``relevant``, ``documents``, ``tabs``) are in the order in which
+    the requests were sent; the released package uses file order (``filed``).
     """
 
     events: tuple[Event, ...]
@@ -816,18 +822,18 @@ class Trace(Struct, dict=True):
 
     @cached_property
     def filed(self) -> tuple[Event, ...]:
-        """Without styles, scripts, pictures and fonts, in the order of the file."""
+        """Without styles, scripts, images and fonts, in file order."""
         return tuple(event for event in self.events if not is_static(event.entry.request.url))
 
     @cached_property
     def relevant(self) -> tuple[Event, ...]:
-        """Without styles, scripts, pictures and fonts, in the order in which they were sent."""
+        """Without styles, scripts, images and fonts, in the order in which they were sent."""
         order = in_time_order([event.entry for event in self.filed])
         return tuple(self.filed[at] for at in order)
 
     @cached_property
     def tabs(self) -> tuple[tuple[Event, ...], ...]:
-        """``relevant`` by the tab that sent it. A trace that names at most one tab has one."""
+        """``relevant`` by tab. A trace that names at most one tab has one."""
         tabs: dict[str, list[Event]] = {}
         for event in self.relevant:
             tabs.setdefault(str(event.entry.page or ""), []).append(event)
@@ -835,17 +841,17 @@ class Trace(Struct, dict=True):
 
     @cached_property
     def documents(self) -> tuple[Event, ...]:
-        """The loads of pages."""
+        """The page loads."""
         return tuple(event for event in self.relevant if event.is_document())
 
     @cached_property
     def release_navigations(self) -> tuple[Event, ...]:
-        """The loads of pages, as the released package sees them."""
+        """The page loads according to the released package."""
         return tuple(event for event in self.filed if event.is_release_navigation())
 
     @cached_property
     def memory(self) -> dict[Any, Any]:
-        """What checks computed of the events, by (event, question)."""
+        """Cached results of checks by (event, question)."""
         return {}
 
 
@@ -858,11 +864,12 @@ class RequestKind(StrEnum):
 
 
 class Declaration(NamedTuple):
-    """The kinds of the requests with a method to a site's addresses that begin with ``path``.
+    """The kinds of requests with a method to a site's addresses that begin with ``path``.
 
-    ``path`` is a pattern; without a ``site`` it may stand anywhere in an address: the service has a
-    host of its own. The first kind is the usual one. Requests that differ in ``part`` are about
-    different parts of a page. ``carrier`` parameters say how a page was fetched, not which.
+    ``path`` is a pattern; without a ``site`` it may match anywhere in an address, because the
+    service has its own host. The first kind is the usual one. Requests that differ in ``part`` are
+    about different parts of a page. ``carrier`` parameters only identify the way in which a page
+    was fetched.
     """
 
     site: str
@@ -875,12 +882,12 @@ class Declaration(NamedTuple):
 
     @property
     def in_place(self) -> bool:
-        """Whether a script may show the address as the tab's page, as a load of it would."""
+        """Whether a script may change the tab's address to it, as a page load would."""
         return {RequestKind.DOCUMENT, RequestKind.SCRIPT} <= {*self.kinds}
 
     @property
     def scripted(self) -> bool:
-        """Whether only a script asks for the address."""
+        """Whether only scripts request the address."""
         return self.kinds == (RequestKind.SCRIPT,)
 
 
@@ -1010,8 +1017,8 @@ DECLARATIONS = (
 
 @lru_cache(maxsize=16_384)
 def declared(method: str, url: str) -> Declaration | None:
-    """Return the declaration of an address that begins with its site's placeholder, or of a pattern
-    of addresses; None for an address that is not declared."""
+    """Return the declaration of an address that begins with its site's placeholder, or of a
+    pattern of addresses; None without one."""
     text = url.partition("?")[0] if not url.startswith("^") else url[1:].removesuffix("$")
     text = _SLASHES.sub("/", text.replace("\\.", "."))
     return next((one for one in _of_method(method) if _covers(one, text)), None)
@@ -1029,7 +1036,7 @@ def _covers(declaration: Declaration, text: str) -> bool:
 
 
 def usual_kind(method: str, url: str) -> RequestKind:
-    """Return the kind that a request to an address usually is."""
+    """Return the usual kind of a request to an address."""
     known = declared(method, url)
     if known is not None:
         return known.kinds[0]
@@ -1037,10 +1044,10 @@ def usual_kind(method: str, url: str) -> RequestKind:
 
 
 def recorded_kind(event: Event) -> RequestKind | None:
-    """Return the kind that a recorder saw a request to be; None where the trace does not show it.
+    """Return the kind of a request according to the trace; None if the trace does not show it.
 
-    Known by ``Sec-Fetch-Dest``, the recorder's resource type, ``X-Requested-With``, and the text
-    that a navigation asks for first.
+    Decided by ``Sec-Fetch-Dest``, the recorder's resource type, ``X-Requested-With``, and the
+    ``Accept`` header of navigations.
     """
     sent = RequestKind.DOCUMENT if event.method == "GET" else RequestKind.FORM
     headers = event.headers
@@ -1062,16 +1069,16 @@ def _kinds_named(word: str, sent: RequestKind, known: dict[str, bool]) -> Reques
 
 
 class Run(NamedTuple):
-    """A trace, read with the addresses that its sites had."""
+    """A trace with the addresses of its sites."""
 
     task: Task
     trace: Trace
     binding: Binding
 
     def address(self, event: Event, *, base64_path: bool) -> Address | None:
-        """Return the address of an event; None for one that cannot be read. Remembered.
+        """Return the address of an event, cached; None if it cannot be parsed.
 
-        Parameters that only say that a script fetched the page are left out.
+        Parameters that only identify a script's fetch are removed.
         """
         key = (id(event), self.binding, base64_path)
         memory = self.trace.memory
@@ -1096,7 +1103,7 @@ def _without_carrier(method: str, target: Address) -> Address:
 
 
 def sites_of(task: Task, trace: Trace | None, hosts: Hosts) -> Binding:
-    """Return the addresses of the task's sites: as given, else as the trace's pages tell them."""
+    """Return the addresses of the task's sites, configured or inferred from the trace's pages."""
     if trace is None:
         return bound(_names(task), hosts, ())
     key = ("binding", _names(task), tuple(hosts.items()))
@@ -1109,8 +1116,8 @@ def sites_of(task: Task, trace: Trace | None, hosts: Hosts) -> Binding:
 
 
 def unlocated(binding: Binding, part: object) -> str:
-    """Tell why a part of a specification cannot be held against a run: it names a site whose
-    address is not known; "" if it names none."""
+    """Explain that a part of a specification refers to a site without a known address; "" if it
+    does not."""
     if not binding.unknown:
         return ""
     named_there = placeholders(msgspec.json.encode(part).decode())
@@ -1132,7 +1139,7 @@ def _names(task: Task) -> tuple[str, ...]:
 
 
 class ShownBy(StrEnum):
-    """How the tab comes to show what a check names."""
+    """How a tab shows the page that a check names."""
 
     LOAD = "page load"
     IN_PLACE = "page load, or fetch in its place,"
@@ -1140,7 +1147,7 @@ class ShownBy(StrEnum):
 
 
 def shown_by(check: NetworkCheck) -> ShownBy:
-    """Return how the tab comes to show what a check names."""
+    """Return how a tab shows the page that a check names."""
     known = _declared(check)
     if known is None:
         return ShownBy.LOAD
@@ -1156,8 +1163,9 @@ def _declared(check: NetworkCheck) -> Declaration | None:
 def final_events(run: Run, check: NetworkCheck, count: int) -> list[Event]:
     """Return the requests that showed a page, so that the last ``count`` show the final pages.
 
-    These are looked for in as many tabs, those in which a page was shown last. The last of each tab
-    stand behind all others; both parts are in the order in which they were sent. Raises Undecided.
+    The final pages are those of the ``count`` tabs in which a page was shown last. The last request
+    of each of these tabs follows all others; both parts are in the order in which they were sent.
+    Raises Undecided.
     """
     if len(run.trace.tabs) == 1:
         return list(_shown_in(run.trace.tabs[0], run, check))
@@ -1193,7 +1201,7 @@ def _shown_in(made: tuple[Event, ...], run: Run, check: NetworkCheck) -> Iterato
 
 
 def _shows_page(run: Run, event: Event) -> bool:
-    """Tell whether a request changed the page that the tab shows."""
+    """Return True if a request changed the page that the tab shows."""
     if event.is_document():
         return True
     if event.method != "GET":
@@ -1208,21 +1216,21 @@ def _position(events: tuple[Event, ...], wanted: Event) -> int:
 
 
 def _same_part(run: Run, check: NetworkCheck, event: Event) -> bool:
-    """Tell whether a request is about the part of the page that the check is about. Raises
+    """Return True if a request is about the same part of the page as the check. Raises
     Undecided."""
     known = _declared(check)
     target = run.address(event, base64_path=check.decode_base64_query)
     if known is None or not known.part or target is None:
         return True
-    wanted = expected_query(check.expected.urls[0], check).get(known.part)
-    if wanted is None:
+    expected = expected_query(check.expected.urls[0], check).get(known.part)
+    if expected is None:
         return True
-    found = target.query.get(known.part, ())
-    return not differing({known.part: wanted}, {known.part: found}, check)
+    actual = target.query.get(known.part, ())
+    return not differing({known.part: expected}, {known.part: actual}, check)
 
 
 def fitting(run: Run, check: NetworkCheck, events: Iterable[Event]) -> Iterator[Event]:
-    """Yield those with the method, the base address and the referring page of a check. Raises
+    """Yield the requests with the method, base address and referring page of a check. Raises
     Undecided."""
     method = check.expected.http_method.upper()
     for event in events:
@@ -1245,9 +1253,10 @@ def _fits(run: Run, check: NetworkCheck, event: Event) -> bool:
 
 def load_trace(path: Path) -> Trace:
     """Return the trace in a HAR file (.har, .json, also as .gz, or Playwright's .har.zip), a
-    Playwright trace (.zip, its folder, its ``trace.network``) or a JSON list of either's entries.
+    Playwright trace (.zip, its folder, its ``trace.network``) or a JSON list of entries of either.
 
-    Raises UserError, one sentence, for a file that is absent, cut off, malformed or none of these.
+    Raises UserError, one sentence, for a file that does not exist, is truncated, malformed or of
+    another format.
     """
     entries, resources, flaws = read_recording(path)
     return trace_of(entries, str(path), resources, flaws)
@@ -1259,14 +1268,14 @@ def trace_of(
     resources: Resources | None = None,
     flaws: tuple[Flaw, ...] = (),
 ) -> Trace:
-    """Return the trace of decoded entries, with what could not be read of it."""
+    """Return the trace of decoded entries, with the flaws of unreadable ones."""
     return Trace(tuple(Event(entry, resources) for entry in entries), source, flaws)
 
 
 def trace_of_list(items: Iterable[dict[str, Any]], source: str = "trace") -> Trace:
-    """Return the trace of a plain list of HAR entries or of Playwright's resource snapshots.
+    """Return the trace of a list of HAR entries or of Playwright's resource snapshots.
 
-    Raises UserError for an item that is no object.
+    Raises UserError for an item that is not an object.
     """
     try:
         encoded = (msgspec.Raw(msgspec.json.encode(item)) for item in items)
@@ -1280,7 +1289,7 @@ _OTHERS_NAME = "network.others"
 
 
 def other_changes(task: Task, trace: Trace | None, hosts: Hosts) -> Iterator[Assertion]:
-    """Yield one unknown assertion where the site carried out more requests than are asked for."""
+    """Yield one unknown assertion if the site executed more requests than expected."""
     checks = [check for check in task.network_checks if check.changing_urls]
     if trace is None or not checks:
         return
@@ -1314,8 +1323,8 @@ _URL_HEADERS = frozenset({"referer", "redirect_url", "location", "origin"})
 
 
 def compared(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
-    """Yield the assertions on one event, named ``NAME.part``; unknown where the specification's own
-    mistake hides the answer."""
+    """Yield the assertions on one event, named ``NAME.part``; unknown if an error of the
+    specification prevents a comparison."""
     target = run.address(event, base64_path=check.decode_base64_query)
     yield from _url(check, event, target, name)
     yield _status(check, event, name)
@@ -1328,8 +1337,8 @@ def compared(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator
     if expected.response_content:
         yield from _content(check, event, name)
     for cookie, wanted in (expected.response_cookies or {}).items():
-        found = event.cookies.get(cookie)
-        yield _value(f"{name}.cookies.{cookie}", "string", wanted, found)
+        actual = event.cookies.get(cookie)
+        yield _value(f"{name}.cookies.{cookie}", "string", wanted, actual)
 
 
 def _or_unknown(name: str, make: Callable[[], Assertion]) -> Assertion:
@@ -1339,24 +1348,24 @@ def _or_unknown(name: str, make: Callable[[], Assertion]) -> Assertion:
         return Assertion(name=name, outcome=Outcome.UNKNOWN, reason=str(error))
 
 
-def _value(name: str, kind: str, expected: Any, found: Any) -> Assertion:
-    """Return one value against the specification's, with both normal forms."""
+def _value(name: str, kind: str, expected: Any, actual: Any) -> Assertion:
+    """Return the comparison of one value, with both normal forms."""
     wanted = list(expected) if isinstance(expected, tuple) else expected
-    match = equal(kind, wanted, found)
+    match = equal(kind, wanted, actual)
     return Assertion(
         name=name,
         outcome=decided(match.equal),
         reason=match.reason,
         expected=wanted,
-        found=shown(found),
+        found=shown(actual),
         expected_normalised=match.expected,
         found_normalised=shown(match.actual),
     )
 
 
 class _Fit(NamedTuple):
-    """How an alternative of the address, whose base fits, fares: its query, the parameters that
-    differ, and why that cannot be decided."""
+    """The result for one alternative of the address with a matching base: its query, the
+    differing parameters, and why it cannot be decided."""
 
     query: Query
     differ: list[str]
@@ -1366,7 +1375,7 @@ class _Fit(NamedTuple):
 def _url(
     check: NetworkCheck, event: Event, target: Address | None, name: str
 ) -> Iterator[Assertion]:
-    """Yield the base address, then the query of the alternative that fits best."""
+    """Yield the comparison of the base address, then of the query of the best alternative."""
     urls = check.expected.urls
     fitting, mistakes = [], []
     for url in urls:
@@ -1401,7 +1410,7 @@ def _fit(url: str, target: Address, check: NetworkCheck) -> _Fit:
 
 
 def _badness(fit: _Fit) -> tuple[bool, bool, int]:
-    """Return one that holds before one that is open before those that differ."""
+    """Rank alternatives: one that holds, then one that is undecided, then one that differs."""
     return (bool(fit.differ), bool(fit.mistake), len(fit.differ))
 
 
@@ -1420,18 +1429,18 @@ def _status(check: NetworkCheck, event: Event, name: str) -> Assertion:
 
 
 def _header(run: Run, check: NetworkCheck, event: Event, header: str, label: str) -> Assertion:
-    """Addresses as addresses, anything else as text; a header that was not sent is empty. Raises
+    """Compare a header, as an address or as text; a header that was not sent is empty. Raises
     Undecided."""
     expected: Any = (check.expected.headers or {})[header]
-    found = event.headers.get(header.lower(), "")
+    actual = event.headers.get(header.lower(), "")
     if header.lower() not in _URL_HEADERS:
         if is_pattern(expected):
-            return checked(label, fullmatch(expected, found), "no match", expected, found)
-        return _value(label, "string", expected, found)
+            return checked(label, fullmatch(expected, actual), "no match", expected, actual)
+        return _value(label, "string", expected, actual)
     wanted = (expected,) if isinstance(expected, str) else tuple(expected)
-    target = address(found, run.binding)
+    target = address(actual, run.binding)
     held = any(_same_address(url, target, check) for url in wanted)
-    return checked(label, held, f"came from {found[:200]!r}", list(wanted), found)
+    return checked(label, held, f"came from {actual[:200]!r}", list(wanted), actual)
 
 
 def _same_address(url: str, target: Address, check: NetworkCheck) -> bool:
@@ -1460,8 +1469,8 @@ def _post_data(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterat
         values = _at(key, sent)
         if not values and isinstance(expected, list):
             values = _listed(key, sent)
-        found = [_bound(run, value) for value in values]
-        return _field(label, check.post_data_schema, key, expected, found)
+        actual = [_bound(run, value) for value in values]
+        return _field(label, check.post_data_schema, key, expected, actual)
 
     for key, expected in (check.expected.post_data or {}).items():
         label = f"{name}.post_data.{key}"
@@ -1469,7 +1478,7 @@ def _post_data(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterat
 
 
 def _without_ignored(sent: Any, patterns: Sequence[str]) -> Any:
-    """Raise Undecided."""
+    """Remove ignored parameters. Raises Undecided."""
     if not isinstance(sent, dict) or not patterns:
         return sent
     return {
@@ -1483,28 +1492,29 @@ def _bound(run: Run, value: Any) -> Any:
     return run.binding.bind_text(value) if isinstance(value, str) else value
 
 
-def _field(label: str, schema: Any, key: str, expected: Any, found: list[Any]) -> Assertion:
-    """Return one field of a form: None must be absent, a declared list is a list in any order."""
+def _field(label: str, schema: Any, key: str, expected: Any, actual: list[Any]) -> Assertion:
+    """Compare one field of a form: None must be absent, a declared list is compared in any
+    order."""
     if expected is None:
-        there = [value for value in found if value not in (None, "")]
+        there = [value for value in actual if value not in (None, "")]
         return checked(label, not there, "a field that must be absent", None, there or None)
-    if not found:
+    if not actual:
         return checked(label, False, "the field was not sent", expected, None)
     declared = ((schema or {}).get("properties") or {}).get(key) or {}
     kind = kind_of(schema, key)
     if declared.get("type") == "array" or (isinstance(expected, list) and len(expected) == 1):
         wanted = expected if isinstance(expected, list) else [expected]
-        return _list(label, kind, wanted, found)
-    if len(found) > 1:
-        return checked(label, False, "several fields where one is expected", expected, found)
+        return _list(label, kind, wanted, actual)
+    if len(actual) > 1:
+        return checked(label, False, "several fields where one is expected", expected, actual)
     if isinstance(expected, str):
         expected = with_holes(expected) or expected
-    return _value(label, kind, expected, found[0])
+    return _value(label, kind, expected, actual[0])
 
 
-def _list(label: str, kind: str, expected: list[Any], found: list[Any]) -> Assertion:
-    """Return a list in any order; a field that holds one list is that list."""
-    items = found[0] if len(found) == 1 and isinstance(found[0], list) else found
+def _list(label: str, kind: str, expected: list[Any], actual: list[Any]) -> Assertion:
+    """Compare a list in any order; a field with a single list is that list."""
+    items = actual[0] if len(actual) == 1 and isinstance(actual[0], list) else actual
     flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
     held = match_unordered(expected, flat, lambda one, other: equal(kind, one, other).equal).equal
     reason = "a different list" if held is False else "an item of the specification's list is none"
@@ -1512,7 +1522,7 @@ def _list(label: str, kind: str, expected: list[Any], found: list[Any]) -> Asser
 
 
 def _at(key: str, data: Any) -> list[Any]:
-    """Return the values of a key: a name, a pattern of names (``$.^...$``, ``^...$``), a
+    """Return the values for a key: a name, a pattern of names (``$.^...$``, ``^...$``), or a
     JSONPath."""
     pattern = key[2:] if key.startswith("$.^") else key
     if not is_pattern(pattern):
@@ -1527,7 +1537,7 @@ def _at(key: str, data: Any) -> list[Any]:
 
 
 def _listed(key: str, data: Any) -> list[Any]:
-    """Return the list that a form spells out in fields ``key[0]``, ``key[1]`` or ``key[]``."""
+    """Return the list in a form's fields ``key[0]``, ``key[1]`` or ``key[]``."""
     if not isinstance(data, dict):
         return []
     spelt = [value for name, value in data.items() if _LIST_FIELD.sub("", name) == key != name]
@@ -1543,7 +1553,7 @@ def _followed(path: str, data: Any) -> list[Any]:
 
 
 def _content(check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
-    """Yield the reply, where the trace holds it; without it the verdict is unknown."""
+    """Yield the comparisons of the response body, unknown if the trace does not have it."""
     body = event.content
     if body is None or body.text is None:
         yield Assertion(
@@ -1560,15 +1570,15 @@ def _content(check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion
 
 
 def _part(label: str, key: str, expected: Any, data: Any) -> Assertion:
-    """Return one value of the reply. Raises Undecided."""
-    found = _at(key, data)
-    if not found:
+    """Compare one value of the response body. Raises Undecided."""
+    actual = _at(key, data)
+    if not actual:
         return checked(label, False, "the reply does not hold it", expected, None)
-    return _value(label, _json_kind(expected), expected, found[0])
+    return _value(label, _json_kind(expected), expected, actual[0])
 
 
 def _json_kind(expected: Any) -> str:
-    """Return the kind of a value that JSON itself types."""
+    """Return the kind of a value with a JSON type."""
     if isinstance(expected, bool):
         return "boolean"
     return "number" if isinstance(expected, int | float) else "string"
@@ -1580,11 +1590,11 @@ _SHOWN_EVENTS = 5
 def network_assertions(
     task: Task, trace: Trace | None, hosts: Hosts, *, activity: bool = False
 ) -> list[Assertion]:
-    """Return what the task's checks say of the trace, in the order of the checks.
+    """Return the results of the task's checks on the trace, in the order of the checks.
 
     Without a trace every check is unknown. With ``activity`` the run must have reached at least one
-    page of the task's sites. Remembered by the trace, for other answers to the task. Raises
-    nothing.
+    page of the task's sites. Results are cached on the trace for other answers to the task. Never
+    raises.
     """
     if trace is None:
         count = len(task.network_checks) + activity
@@ -1616,8 +1626,8 @@ def _assertions(task: Task, trace: Trace, hosts: Hosts, *, activity: bool) -> li
 
 
 def _in_doubt(assertion: Assertion, trace: Trace) -> Assertion:
-    """Call unknown what an entry that cannot be read may decide: that no request met a check, or
-    that none did what must not be done."""
+    """Make results unknown that an unreadable entry may change: that no request satisfied a
+    check, or that no forbidden request was sent."""
     absence = assertion.name.endswith(".absence") and assertion.outcome is Outcome.PASS
     if not absence and assertion.outcome is not Outcome.FAIL:
         return assertion
@@ -1630,7 +1640,7 @@ def _unknown(name: str, reason: str) -> Assertion:
 
 
 def _activity(run: Run) -> Assertion:
-    """Return the paper's section 4.3: at least one request that the task's own site answered."""
+    """Check the paper's section 4.3: at least one request that the task's own site answered."""
     sites = {placeholder(site) for site in run.task.sites}
     for event in run.trace.relevant:
         target = run.address(event, base64_path=False)
@@ -1648,7 +1658,7 @@ def _activity(run: Run) -> Assertion:
 
 
 def elsewhere(run: Run) -> str:
-    """Return one clause on where the requests of a trace went."""
+    """Return one clause on the hosts of a trace's requests."""
     hosts = dict.fromkeys(origin(event.url) for event in run.trace.relevant)
     named = [host for host in hosts if host][:_SHOWN_EVENTS]
     if not named:
@@ -1660,7 +1670,7 @@ def elsewhere(run: Run) -> str:
 
 
 def _groups(task: Task, checks: Sequence[NetworkCheck]) -> list[list[int]]:
-    """Positions of checks that are about the same requests; final pages are one group."""
+    """Group the positions of checks about the same requests; final pages are one group."""
     groups: dict[object, list[int]] = {}
     for index, check in enumerate(checks):
         expected = check.expected
@@ -1695,17 +1705,17 @@ def _of_group(
 
 
 class Decisive(NamedTuple):
-    """A check and the one request that makes it hold: its position in the trace."""
+    """A check and the only request that satisfies it, by position in the trace."""
 
     check: NetworkCheck
     at: int
 
 
 def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, ...]:
-    """Return the requests without which a check would not hold, in the order of the trace.
+    """Return the requests without which a check would fail, in the order of the trace.
 
-    Left out are checks that more requests would meet than they ask for, checks of what must not be
-    sent, and those that cannot be decided.
+    Excluded are checks that more requests than expected satisfy, checks of forbidden requests, and
+    undecided checks.
     """
     run = Run(task, trace, sites_of(task, trace, hosts))
     found = []
@@ -1726,7 +1736,7 @@ def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, .
 def _meeting(
     run: Run, checks: Mapping[int, NetworkCheck], events: Sequence[Event]
 ) -> list[tuple[int, Event]]:
-    """Return every request that meets a check of a group, with that check."""
+    """Return every request that satisfies a check of a group, with that check."""
     return [
         (index, event)
         for event in events
@@ -1738,7 +1748,7 @@ def _meeting(
 def _paired(
     run: Run, checks: dict[int, NetworkCheck], events: list[Event]
 ) -> dict[int, list[Assertion]]:
-    """Pair checks with events; a check without a partner shows the event that fits it best."""
+    """Match checks with events; a check without a partner shows its best event."""
     known: dict[tuple[int, int], list[Assertion]] = {}
     positions = list(checks)
 
@@ -1769,8 +1779,7 @@ def _failures(assertions: list[Assertion]) -> int:
 
 
 def _candidates(run: Run, check: NetworkCheck, count: int) -> Iterator[Event]:
-    """Yield the requests that ``count`` checks of a group are about, first to last. Raises
-    Undecided."""
+    """Yield the requests that ``count`` checks of a group are about, in order. Raises Undecided."""
     if not is_final_page(run.task, check):
         yield from fitting(run, check, run.trace.relevant)
         return
@@ -1778,7 +1787,7 @@ def _candidates(run: Run, check: NetworkCheck, count: int) -> Iterator[Event]:
 
 
 def is_final_page(task: Task, check: NetworkCheck) -> bool:
-    """Tell whether a check is about the page that the tab showed last."""
+    """Return True if a check is about the last page of the tab."""
     answer = task.answer_check
     navigates = answer is not None and answer.expected.task_type == "navigate"
     return navigates and check.expected.http_method.upper() == "GET" and not check.should_not_exist
@@ -1796,7 +1805,7 @@ def _missing(run: Run, check: NetworkCheck, name: str) -> Assertion:
 
 
 def _absence(run: Run, check: NetworkCheck, events: list[Event], name: str) -> Assertion:
-    """No request may have the address, the query and the body that the check names."""
+    """Check that no request has the address, the query and the body of the check."""
     left_open = None
     for event in events:
         made = compared(run, check, event, name)

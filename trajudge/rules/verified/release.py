@@ -48,12 +48,12 @@ ERROR = "error"
 
 
 class ReleaseError(Exception):
-    """Where the package raises: the task has status error, whatever the other checks say."""
+    """The package raises: the task has status error, whatever the other checks."""
 
 
 def or_error(made: Callable[[], list[Assertion]]) -> list[Assertion]:
     """Return the assertions of one part of a task, or one named ``error`` where the package
-    ends with an error."""
+    raises."""
     try:
         return made()
     except (ReleaseError, InvalidValue) as error:
@@ -65,16 +65,16 @@ _BASE64 = re.compile(r"[A-Za-z0-9_-]{4,}={0,2}")
 
 
 class Address(NamedTuple):
-    """The base address with the site's placeholder; the query's values, lower case, sorted."""
+    """An address: the base with the site's placeholder; the query's values, lower case, sorted."""
 
     base: str
     query: Mapping[str, tuple[Any, ...]]
 
 
 def binding_of(task: Task, trace: Trace, hosts: Hosts) -> Binding:
-    """Return the task's sites as they are configured, as written.
+    """Return the configured addresses of the task's sites, as written.
 
-    Unless all of them are, each takes the origin of the event at its own position instead.
+    Unless all sites are configured, each takes the origin of the event at its own position.
     """
     names = [placeholder(site) for site in task.sites]
     if not all(hosts.get(name) for name in names):
@@ -98,8 +98,8 @@ def _hosts_of(names: list[str], trace: Trace) -> dict[str, tuple[str, ...]]:
 
 
 def bind(text: str, binding: Binding) -> str | None:
-    """Return the text with the placeholder wherever a site's address is, of the first site only;
-    None if no site's is there."""
+    """Replace the addresses of the first matching site in a text by its placeholder; None if no
+    site matches."""
     for base, name in binding.bases:
         if base in text:
             return text.replace(base.rstrip("/"), name)
@@ -107,14 +107,14 @@ def bind(text: str, binding: Binding) -> str | None:
 
 
 def bound_text(value: Any, binding: Binding) -> Any:
-    """Return a text as the package's values see it: a pattern as it is."""
+    """Return a text in the form that the package compares: a pattern unchanged."""
     if not isinstance(value, str) or "http" not in value or is_pattern(value):
         return value
     return bind(value, binding) or value
 
 
 def render(text: str, binding: Binding) -> str:
-    """Return a text that begins with a site's placeholder with the site's first address."""
+    """Replace a site's placeholder at the start of a text by the site's first address."""
     for address, name in binding.bases:
         if text.startswith(name):
             return text.replace(name, address)
@@ -131,7 +131,8 @@ def address(
 ) -> Address:
     """Return the address in the package's normal form.
 
-    Raises ReleaseError for one that cannot be read, and for an ``expected`` one of no site.
+    Raises ReleaseError for one that cannot be parsed, and for an ``expected`` one that belongs to
+    no site.
     """
     url = url.strip()
     if not url:
@@ -155,7 +156,7 @@ def address(
 
 
 def _placed(made: str, text: str, expected: bool) -> str:
-    """Return what became of an address; of an expected one it must be another text."""
+    """Return the bound address; an expected one must have changed."""
     if expected and made == text:
         raise ReleaseError(f"the specification's address {text[:100]!r} is on no site of the task")
     return made
@@ -201,7 +202,8 @@ def _query(query: Mapping[str, Any], check: NetworkCheck) -> dict[str, tuple[Any
 
 
 def same_base(expected: Address, actual: Address, binding: Binding) -> bool:
-    """Without case, or a pattern of either side from the start, with the sites' addresses in it."""
+    """Compare ignoring case; either side may be a pattern from the start, with the sites'
+    addresses in it."""
     if not is_pattern(expected.base) and not is_pattern(actual.base):
         return expected.base.lower().rstrip("/") == actual.base.lower().rstrip("/")
     return _fits(expected.base, actual.base, binding) or _fits(actual.base, expected.base, binding)
@@ -214,7 +216,7 @@ def _fits(pattern: str, base: str, binding: Binding) -> bool:
 
 
 def same_query(expected: Address, actual: Address, check: NetworkCheck) -> bool:
-    """Return the first value of every parameter of either side; missing is empty."""
+    """Compare the first value of every parameter of either side; a missing one is empty."""
     for name in expected.query.keys() | actual.query.keys():
         wanted = next(iter(expected.query.get(name, ())), "") or ""
         found = next(iter(actual.query.get(name, ())), "") or ""
@@ -232,7 +234,7 @@ def same_query(expected: Address, actual: Address, check: NetworkCheck) -> bool:
 
 
 def matches(expected: Address, actual: Address, check: NetworkCheck, binding: Binding) -> bool:
-    """Split into base and query. Raises ReleaseError for a pattern that is none."""
+    """Compare base and query. Raises ReleaseError for an invalid pattern."""
     try:
         return same_base(expected, actual, binding) and same_query(expected, actual, check)
     except InvalidValue as error:
@@ -243,8 +245,7 @@ _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?```", re.DOTALL)
 
 
 def read(answer: object) -> Any:
-    """Return what the package takes for the response: the first fence, or all of the text, as
-    JSON."""
+    """Return the response as the package reads it: the first fence, or the whole text, as JSON."""
     value = answer
     if isinstance(answer, Oversized):
         raise ReleaseError(f"an answer of {answer.size:,} bytes")
@@ -305,36 +306,36 @@ def _nothing(value: Any) -> bool:
     return not value and not isinstance(value, int | float)
 
 
-def _data(check: AnswerCheck, expected: Any, found: Any) -> Assertion:
+def _data(check: AnswerCheck, expected: Any, actual: Any) -> Assertion:
     name = "answer.retrieved_data"
     schema = check.results_schema
-    if schema.get("type") != "array" and not (_nothing(expected) and _nothing(found)):
+    if schema.get("type") != "array" and not (_nothing(expected) and _nothing(actual)):
         raise ReleaseError("the specification's schema is no array")
-    if _nothing(expected) or _nothing(found):
-        held = _nothing(expected) and _nothing(found)
-        return checked(name, held, "data on one side alone", expected, found)
+    if _nothing(expected) or _nothing(actual):
+        held = _nothing(expected) and _nothing(actual)
+        return checked(name, held, "data on one side alone", expected, actual)
     items = schema.get("items") or {}
     wanted = expected if isinstance(expected, list) else [expected]
-    given = found if isinstance(found, list) else [found]
+    given = actual if isinstance(actual, list) else [actual]
     held = _same_lists(items, wanted, given, ordered=check.ordered)
     return Assertion(
         name=name,
         outcome=Outcome.PASS if held else Outcome.FAIL,
         reason="" if held else "different data",
         expected=expected,
-        found=shown(found),
+        found=shown(actual),
         expected_normalised=normal_data(schema, expected, Mode.RELEASE, alternatives=True),
-        found_normalised=shown(normal_data(schema, found, Mode.RELEASE)),
+        found_normalised=shown(normal_data(schema, actual, Mode.RELEASE)),
     )
 
 
-def _same_lists(items: Schema, wanted: list[Any], given: list[Any], *, ordered: bool) -> bool:
-    """Greedy: each expected item takes the first equal one that is left."""
+def _same_lists(items: Schema, expected: list[Any], given: list[Any], *, ordered: bool) -> bool:
+    """Match greedily: each expected item takes the first equal remaining one."""
     if ordered:
-        pairs = zip(wanted, given, strict=False)
-        return len(wanted) == len(given) and all(_same(items, *pair, ordered) for pair in pairs)
+        pairs = zip(expected, given, strict=False)
+        return len(expected) == len(given) and all(_same(items, *pair, ordered) for pair in pairs)
     left = list(given)
-    for one in wanted:
+    for one in expected:
         partner = next((at for at, two in enumerate(left) if _same(items, one, two, ordered)), None)
         if partner is None:
             return False
@@ -342,34 +343,34 @@ def _same_lists(items: Schema, wanted: list[Any], given: list[Any], *, ordered: 
     return not left
 
 
-def _same(schema: Schema, expected: Any, found: Any, ordered: bool) -> bool:
+def _same(schema: Schema, expected: Any, actual: Any, ordered: bool) -> bool:
     if schema.get("type") == "array":
-        if not isinstance(expected, list) or not isinstance(found, list):
+        if not isinstance(expected, list) or not isinstance(actual, list):
             return False
-        return _same_lists(schema.get("items") or {}, expected, found, ordered=ordered)
+        return _same_lists(schema.get("items") or {}, expected, actual, ordered=ordered)
     if schema.get("type") == "object" and not schema.get("format"):
-        return _same_objects(schema, expected, found, ordered)
-    if expected is None or found is None:
-        return expected is found
-    match = equal(kind_of_answer(schema), expected, found, mode=Mode.RELEASE)
+        return _same_objects(schema, expected, actual, ordered)
+    if expected is None or actual is None:
+        return expected is actual
+    match = equal(kind_of_answer(schema), expected, actual, mode=Mode.RELEASE)
     if not match.equal and match.reason.startswith("the specification's"):
         raise ReleaseError(match.reason)
     return match.equal is True
 
 
-def _same_objects(schema: Schema, expected: Any, found: Any, ordered: bool) -> bool:
-    if isinstance(found, str):
+def _same_objects(schema: Schema, expected: Any, actual: Any, ordered: bool) -> bool:
+    if isinstance(actual, str):
         try:
-            found = json.loads(found)
+            actual = json.loads(actual)
         except (ValueError, RecursionError):
             return False
     if not isinstance(expected, dict):
         raise ReleaseError("the specification gives no object")
-    if not isinstance(found, dict) or found.keys() != expected.keys():
+    if not isinstance(actual, dict) or actual.keys() != expected.keys():
         return False
     properties = schema.get("properties") or {}
     return all(
-        _same(properties.get(key) or {}, value, found[key], ordered)
+        _same(properties.get(key) or {}, value, actual[key], ordered)
         for key, value in expected.items()
     )
 
@@ -379,7 +380,7 @@ _UNBOUND = frozenset({"base64", "markdown"})
 
 
 def network_assertions(task: Task, trace: Trace, binding: Binding) -> list[Assertion]:
-    """Return one assertion a check; one that the package ends with an error says so."""
+    """Return one assertion per check, with the name ``error`` where the package raises."""
     return [
         assertion
         for index, check in enumerate(task.network_checks)
@@ -392,7 +393,7 @@ def network_assertions(task: Task, trace: Trace, binding: Binding) -> list[Asser
 def _checked(
     task: Task, check: NetworkCheck, trace: Trace, binding: Binding, name: str
 ) -> list[Assertion]:
-    """Return the one assertion of a check. Raises ReleaseError, InvalidValue."""
+    """Return the assertion of a check. Raises ReleaseError, InvalidValue."""
     events = _candidates(task, check, trace, binding)
     chosen = events[-1:] if check.last_event_only else events
     if any(event.status is None for event in chosen):
@@ -410,7 +411,7 @@ def _checked(
 
 
 def _readable(check: NetworkCheck, binding: Binding) -> None:
-    """Raise for a specification that the package cannot read, whatever the run did."""
+    """Raise for a specification that the package cannot read, whatever the run."""
     _expected(check, binding)
     schema = check.post_data_schema or {}
     for key, expected in (check.expected.post_data or {}).items():
@@ -454,10 +455,10 @@ def _candidates(task: Task, check: NetworkCheck, trace: Trace, binding: Binding)
 
 
 def _request_fits(
-    check: NetworkCheck, event: Event, wanted: list[Address], binding: Binding
+    check: NetworkCheck, event: Event, expected: list[Address], binding: Binding
 ) -> bool:
-    found = address(event.url, check, binding)
-    if not any(same_base(one, found, binding) for one in wanted):
+    actual = address(event.url, check, binding)
+    if not any(same_base(one, actual, binding) for one in expected):
         return False
     _written_headers(event)
     referer = (check.expected.headers or {}).get("referer")
@@ -477,14 +478,14 @@ class _Header(Struct):
 
 
 class _Nothing(Struct, forbid_unknown_fields=True):
-    """An object without fields: the package meets no header in it, as in an empty text."""
+    """An object without fields, in which the package finds no header, as in an empty text."""
 
 
 _HEADERS = msgspec.json.Decoder(list[_Header] | _Nothing | Literal[""])
 
 
 def _written_headers(event: Event) -> None:
-    """Raise ReleaseError for headers that are no list of names with values."""
+    """Raise ReleaseError for headers that are not a list of names with values."""
     try:
         _HEADERS.decode(event.entry.request.headers)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -494,8 +495,8 @@ def _written_headers(event: Event) -> None:
 def _failures(check: NetworkCheck, event: Event, binding: Binding) -> Iterator[str]:
     """Yield the parts in which an event differs."""
     expected = check.expected
-    found = address(event.url, check, binding)
-    if not any(matches(one, found, check, binding) for one in _expected(check, binding)):
+    actual = address(event.url, check, binding)
+    if not any(matches(one, actual, check, binding) for one in _expected(check, binding)):
         yield "url"
     if event.status != expected.response_status:
         yield "status"
@@ -514,9 +515,9 @@ def _failures(check: NetworkCheck, event: Event, binding: Binding) -> Iterator[s
             yield f"cookies.{name}"
 
 
-def _same_request(kind: str, expected: Any, found: Any) -> bool:
+def _same_request(kind: str, expected: Any, actual: Any) -> bool:
     wanted = list(expected) if isinstance(expected, tuple) else expected
-    match = equal(kind, wanted, found, mode=Mode.RELEASE)
+    match = equal(kind, wanted, actual, mode=Mode.RELEASE)
     if not match.equal and match.reason.startswith("the specification's"):
         raise ReleaseError(match.reason)
     return match.equal is True
@@ -525,17 +526,17 @@ def _same_request(kind: str, expected: Any, found: Any) -> bool:
 def _same_header(
     check: NetworkCheck, event: Event, name: str, expected: Any, binding: Binding
 ) -> bool:
-    found = event.headers.get(name.lower())
-    if found is None:
+    actual = event.headers.get(name.lower())
+    if actual is None:
         return False
     if name in ("referer", "redirect_url"):
         pages = (expected,) if isinstance(expected, str) else expected
-        sent = address(found, check, binding)
+        sent = address(actual, check, binding)
         return any(
             matches(address(one, check, binding, expected=True), sent, check, binding)
             for one in pages
         )
-    return _same_request("string", expected, bind(found, binding) or found)
+    return _same_request("string", expected, bind(actual, binding) or actual)
 
 
 def _same_body(check: NetworkCheck, event: Event, binding: Binding) -> bool:
@@ -555,17 +556,19 @@ def _same_body(check: NetworkCheck, event: Event, binding: Binding) -> bool:
     )
 
 
-def _same_field(check: NetworkCheck, key: str, expected: Any, found: Any, binding: Binding) -> bool:
-    if expected is None or found is None:
-        return expected is None and found is None
+def _same_field(
+    check: NetworkCheck, key: str, expected: Any, actual: Any, binding: Binding
+) -> bool:
+    if expected is None or actual is None:
+        return expected is None and actual is None
     declared = ((check.post_data_schema or {}).get("properties") or {}).get(key) or {}
     kind = kind_of(check.post_data_schema, key)
     if kind not in _UNBOUND:
-        found = bound_text(found, binding)
+        actual = bound_text(actual, binding)
     if declared.get("type") != "array":
-        return _same_request(kind, expected, found)
+        return _same_request(kind, expected, actual)
     wanted = expected if isinstance(expected, list) else [expected]
-    left = list(found) if isinstance(found, list | tuple) else [found]
+    left = list(actual) if isinstance(actual, list | tuple) else [actual]
     for one in wanted:
         partner = next((at for at, two in enumerate(left) if _same_request(kind, one, two)), None)
         if partner is None:
@@ -575,7 +578,7 @@ def _same_field(check: NetworkCheck, key: str, expected: Any, found: Any, bindin
 
 
 def _at(key: str, data: dict[str, Any]) -> Any:
-    """Return one value; several for a filter, or where a pattern of names meets several."""
+    """Return one value, or several for a filter or a pattern of names."""
     pattern = key[2:] if key.startswith("$.^") else key
     if is_pattern(pattern):
         values = [value for name, value in data.items() if found_at_start(pattern, name)]

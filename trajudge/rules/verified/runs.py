@@ -1,4 +1,4 @@
-"""Recorded runs on disk, judged in worker processes, and what is kept and shown of it."""
+"""Judge recorded runs on disk in worker processes, and write and show the results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ TRACE_FILES = (
 
 
 class RunFiles(NamedTuple):
-    """The files of one run; None where there is none."""
+    """The files of one run; None for a missing one."""
 
     task_id: TaskId
     answer: Path | None
@@ -68,10 +68,9 @@ class RunFiles(NamedTuple):
 
 
 def run_files(folder: Path, task_id: TaskId) -> RunFiles:
-    """Return the files of a task's run, by their names. Nothing is read.
+    """Return the files of a task's run, by their names, without reading them.
 
-    Raises UserError for one that is no file or leads out of the folder: it is neither an answer
-    nor the lack of one.
+    Raises UserError for a path that is not a file or is outside the folder.
     """
     return folder_files(DataFolder(folder), folder / str(task_id), task_id)
 
@@ -99,9 +98,9 @@ def _present(data: DataFolder, path: Path, *, or_folder: bool = False) -> Path |
 
 
 def found_runs(folder: Path, tasks: Mapping[str, Task]) -> list[str]:
-    """Return the ids of the tasks that the folder holds runs of, in the order of the tasks.
+    """Return the ids of the tasks of which the folder has runs, in the order of the tasks.
 
-    Raises UserError for a folder that is absent, holds no run, or holds a run of no known task.
+    Raises UserError for a folder that does not exist, has no run, or has a run of an unknown task.
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name the one that holds a folder for each task")
@@ -128,7 +127,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def read_answer(path: Path | None) -> bytes | Oversized | None:
-    """Return what the agent answered; of a file that is far too large only its beginning.
+    """Return the agent's answer; of a file that is far too large only the beginning.
 
     Raises UserError for a file that cannot be read.
     """
@@ -148,12 +147,12 @@ def read_answer(path: Path | None) -> bytes | Oversized | None:
 
 
 def read_trace(path: Path | None) -> Trace | None:
-    """Return the trace, None if there is no file. Raises UserError."""
+    """Return the trace, None without a file. Raises UserError."""
     return None if path is None else load_trace(path)
 
 
 def load_steps(path: Path) -> dict[str, float]:
-    """Return steps of each run: a JSON object of task id to number. Raises UserError."""
+    """Return the numbers of steps from a JSON object by task id. Raises UserError."""
     steps: dict[str, float] = decode(read_bytes(path), dict[str, float], path)
     return steps
 
@@ -165,7 +164,7 @@ TAU = 0.5
 
 
 class JudgedTask(Protocol):
-    """What a result says of its task, Verified's or an original one."""
+    """The fields of a task, WebArena Verified's or an original one, that results contain."""
 
     @property
     def task_id(self) -> TaskId: ...
@@ -180,11 +179,11 @@ class JudgedTask(Protocol):
 class TaskResult(Struct, frozen=True, kw_only=True):
     """The verdict on one run, with every comparison.
 
-    ``notes`` are what was taken for granted. ``failure_modes`` are the names of what did not hold,
-    without positions; ``parse_failure`` is the class of an unreadable response. ``steps`` are the
-    run's; ``run`` tells it from others of its task. ``exploration`` is R = steps over the site's
-    median of successes at tasks that can be done, for tasks that cannot be done. ``partial_score``
-    is that of a dialect which gives one for a part (WebChoreArena).
+    ``notes`` are the rule's assumptions. ``failure_modes`` are the names of failed assertions
+    without positions; ``parse_failure`` is the class of an unreadable response. ``steps`` is the
+    run's number; ``run`` distinguishes runs of a task. ``exploration``, for tasks that cannot be
+    done, is R = steps over the site's median of steps in successes at tasks that can be done.
+    ``partial_score`` is that of a dialect with partial scores (WebChoreArena).
     """
 
     task_id: TaskId
@@ -205,28 +204,29 @@ class TaskResult(Struct, frozen=True, kw_only=True):
 
     @property
     def file_name(self) -> str:
-        """Its own among the results: that of the task, and of the run where a task has several."""
+        """The name of the result's file: of the task, and of the run if a task has several."""
         return f"{self.task_id}-{_ODD.sub('_', self.run)}" if self.run else str(self.task_id)
 
     @property
     def site(self) -> str:
-        """The sites of a task that has several, joined."""
+        """The sites of the task, joined."""
         return "-".join(sorted(self.sites))
 
     @property
     def stratum(self) -> str:
-        """What summaries by site count the run to: its site, or the tasks of several (paper,
-        Table 4)."""
+        """The group of the run in summaries by site: its site, or the tasks of several sites
+        (paper, Table 4)."""
         return self.sites[0] if len(self.sites) == 1 else MULTI_SITE
 
     @property
     def judged(self) -> bool:
-        """Whether anything was compared: not where a file could not be read, nor over time."""
+        """Whether anything was compared: False if a file could not be read, or over the time
+        limit."""
         return bool(self.assertions)
 
     @property
     def score(self) -> float:
-        """1 for a pass; a fail and what is unknown score nothing."""
+        """1 for a pass, else 0."""
         return float(self.outcome is Outcome.PASS)
 
 
@@ -256,16 +256,16 @@ def result_of(
 
 
 def _mode(name: str) -> str:
-    """``network.2.post_data.title`` → ``network.post_data``."""
+    """Return ``network.post_data`` for ``network.2.post_data.title``."""
     parts = [part for part in name.partition("[")[0].split(".") if not part.isdigit()]
     return ".".join(parts[:2])
 
 
 def explored(results: Sequence[TaskResult]) -> list[TaskResult]:
-    """Return the results with R where a run claims, rightly or not, that its task cannot be done.
+    """Return the results with R for runs that claim, rightly or not, that the task cannot be done.
 
-    The median is that of the site's successes among these very runs (paper, section 3.2); without
-    one there is no R.
+    The median is that of the site's successes among these runs (paper, section 3.2); without one
+    there is no R.
     """
     medians = site_medians(results)
     return [
@@ -286,7 +286,7 @@ def site_medians(results: Iterable[TaskResult]) -> Mapping[str, float]:
 
 
 def premature(result: TaskResult, tau: float = TAU) -> bool:
-    """Tell whether the run gave up on too little: R < τ."""
+    """Return True if the run gave up after too little exploration: R < τ."""
     return result.exploration is not None and result.exploration < tau
 
 
@@ -295,8 +295,8 @@ _RESULT = msgspec.msgpack.Decoder(TaskResult)
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """What to judge: the runs of ``ids`` below ``folder``. ``seconds`` is the limit of one run,
-    ``states`` what the probes say now, for runs that did not record it."""
+    """Runs to judge: those of ``ids`` in ``folder``. ``seconds`` is the limit of one run;
+    ``states`` are the current replies of the probes, for runs that did not record any."""
 
     tasks: Mapping[str, Task]
     folder: Path
@@ -327,15 +327,16 @@ def judged(batch: Batch, task_id: str) -> TaskResult:
 
 
 def located(evaluator: VerifiedEvaluator, files: RunFiles) -> VerifiedEvaluator:
-    """Return the evaluator with the addresses that the run itself says, where nobody gave others:
-    runs of several days may have had their sites at several addresses. Raises UserError."""
+    """Return the evaluator with the addresses in the run's own configuration, unless others are
+    given: the sites may have moved between runs. Raises UserError."""
     if files.config is None or evaluator.hosts:
         return evaluator
     return replace(evaluator, hosts=load_hosts(files.config))
 
 
 def judge_all(batch: Batch, workers: int, tell: Callable[[int, int], None]) -> list[TaskResult]:
-    """Return the results of all runs, in the order of ``ids``. ``tell`` hears how many are done."""
+    """Return the results of all runs, in the order of ``ids``. ``tell`` is called with the
+    number of finished ones."""
     results: dict[str, TaskResult] = {}
     for task_id, result in _results(batch, max(1, min(workers, len(batch.ids)))):
         results[task_id] = result
@@ -344,7 +345,7 @@ def judge_all(batch: Batch, workers: int, tell: Callable[[int, int], None]) -> l
 
 
 class _Worker:
-    """A process, what it is at, and since when."""
+    """A process, its current run, and the start of that run."""
 
     def __init__(self, batch: Batch) -> None:
         methods = multiprocessing.get_all_start_methods()
@@ -364,7 +365,7 @@ class _Worker:
         self.pipe.send(task_id)
 
     def ended_by_limit(self) -> bool:
-        """Tell whether the system ended the process for the processor time that it used."""
+        """Return True if the system ended the process because of its processor time."""
         self.process.join(timeout=1)
         return self.process.exitcode == -getattr(signal, "SIGPROF", 0)
 
@@ -375,7 +376,7 @@ class _Worker:
 
 
 def _work(batch: Batch, pipe: Connection) -> None:
-    """Run a worker: an id in, a result out, until the pipe closes."""
+    """Run a worker: receive ids and send results until the pipe closes."""
     try:
         while True:
             task_id = pipe.recv()
@@ -388,7 +389,8 @@ def _work(batch: Batch, pipe: Connection) -> None:
 
 @contextmanager
 def _processor_limit(seconds: float) -> Iterator[None]:
-    """End this process once the block has used so much of the processor, where systems can."""
+    """End this process when the block has used this processor time, where the system supports
+    it."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -416,8 +418,7 @@ def _results(batch: Batch, count: int) -> Iterator[tuple[str, TaskResult]]:
 def _collected(
     batch: Batch, workers: list[_Worker], left: list[str]
 ) -> Iterator[tuple[str, TaskResult]]:
-    """Yield what the workers finished since, and what was taken from them; idle ones get more
-    work."""
+    """Yield results that workers finished, and runs that were lost; give idle workers more work."""
     busy = [worker for worker in workers if worker.task_id is not None]
     now = time.monotonic()
     patience = min(batch.seconds * PATIENCE - (now - worker.since) for worker in busy)
@@ -440,7 +441,7 @@ def _collected(
 
 
 def _received(worker: _Worker) -> TaskResult | None:
-    """Return what a worker sent; None if it died instead."""
+    """Return a worker's message; None if the worker died."""
     try:
         return _RESULT.decode(worker.pipe.recv_bytes())
     except (EOFError, OSError):
@@ -463,8 +464,8 @@ TaskT = TypeVar("TaskT", bound=JudgedTask)
 
 
 class StudyRun(NamedTuple):
-    """One run. ``name`` tells it from others of its task; ``fault`` says why nothing of it can be
-    judged, "" if something can."""
+    """One run. ``name`` distinguishes runs of a task; ``fault`` is the reason why it cannot be
+    judged, or ""."""
 
     task_id: str
     name: str
@@ -476,26 +477,26 @@ class StudyRun(NamedTuple):
 
 
 class Study(NamedTuple):
-    """The runs of known tasks, in the order of their tasks' names, and how many others it has."""
+    """The runs of known tasks, in the order of their tasks' names, and the number of other runs."""
 
     path: Path
     runs: list[StudyRun]
     others: int
 
     def files(self, run: StudyRun) -> RunFiles:
-        """Return the files of a run. Raises UserError for a file that leads out."""
+        """Return the files of a run. Raises UserError for a file outside its folder."""
         return folder_files(DataFolder(self.path), run.folder, run.task_id)
 
 
 def is_study(path: Path) -> bool:
-    """Tell whether the folder is an experiment or holds some."""
+    """Return True if the folder is an experiment or contains some."""
     return holds_experiment(path)
 
 
 def number_of(task_id: str, known: Container[str]) -> str | None:
-    """Return the known task that a run's task is: the very one, or a WebArena task by its number.
+    """Return the known task for a run's task name: the same name, or a WebArena task by its number.
 
-    Another benchmark's numbers (``visualwebarena.108``) are none of WebArena's.
+    The numbers of other benchmarks (``visualwebarena.108``) are not WebArena's.
     """
     numbered = _NUMBERED.fullmatch(task_id)
     ids = (task_id, numbered[1] if numbered else "")
@@ -505,7 +506,8 @@ def number_of(task_id: str, known: Container[str]) -> str | None:
 def read_study(
     path: Path, tasks: Container[str], tell: Callable[[int, int], None] = lambda done, of: None
 ) -> Study:
-    """Read the runs of the tasks, one at a time; ``tell`` takes how many are read, and of how many.
+    """Read the runs of the tasks, one at a time; ``tell`` is called with the number read and their
+    total.
 
     Raises UserError if there is none.
     """
@@ -540,8 +542,8 @@ def _run(run: StudyRun, read: Trajectory | Unreadable) -> StudyRun:
 def judge_study(
     study: Study, tasks: Mapping[str, TaskT], judge: Callable[[TaskT, StudyRun], Verdict]
 ) -> list[TaskResult]:
-    """Return a result for each run; one that lacks what the rules read is unknown, with the
-    reason."""
+    """Return a result for each run; a run without the evidence for the rules is unknown, with
+    the reason."""
     results = []
     for run in study.runs:
         start, task = time.perf_counter(), tasks[run.task_id]
@@ -557,8 +559,9 @@ def judge_study(
 def verified_judge(
     study: Study, evaluator: VerifiedEvaluator
 ) -> Callable[[Task, StudyRun], Verdict]:
-    """Return what judges a run by Verified's rules: its last message, or the response in its
-    folder, and the trace there. The release, which needs a trace, decides nothing without one."""
+    """Return a function that judges a run by the rules of WebArena Verified, from its last
+    message or the response in its folder, and the trace there. Without a trace the release's
+    verdict is unknown."""
 
     def judge(task: Task, run: StudyRun) -> Verdict:
         files = study.files(run)
@@ -580,10 +583,10 @@ _DAMAGED = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueErr
 
 @contextmanager
 def opened_runs(path: Path) -> Iterator[Path]:
-    """Yield the folder of the runs: the path itself, or what an archive holds, unpacked for as long
-    as the context lasts.
+    """Yield the folder of the runs: the path itself, or the unpacked content of an archive, which
+    is deleted afterwards.
 
-    Raises UserError for an archive that is damaged, too large, or holds a file twice.
+    Raises UserError for an archive that is damaged, too large, or has a file twice.
     """
     if path.is_dir() or not path.exists():
         yield path
@@ -604,8 +607,8 @@ def opened_runs(path: Path) -> Iterator[Path]:
 
 
 def _unpack(archive: tarfile.TarFile, path: Path, folder: Path) -> None:
-    """Write the regular files of runs, by the last two parts of their names; no link is followed,
-    nothing else is made. Raises UserError."""
+    """Write the regular files of runs, by the last two parts of their names; links and other
+    members are ignored. Raises UserError."""
     left = MAX_UNPACKED
     for count, member in enumerate(archive):
         left -= max(member.size, 0)
@@ -628,12 +631,12 @@ def _unpack(archive: tarfile.TarFile, path: Path, folder: Path) -> None:
 
 
 class Macro(Struct, frozen=True, kw_only=True):
-    """Success of ``runs`` runs: their share, with Wilson's 95 % limits that take templates as
-    clusters (None for fewer than two), and the mean over templates with its 95 % t-interval.
+    """Success of ``runs`` runs: their share, with Wilson's 95 % limits for templates as clusters
+    (None for fewer than two), and the mean over templates with its 95 % t-interval.
 
-    A template is what one site has of it (paper, section 4.4 and appendix H: its 191 templates are
-    the pairs of the 190 ids and the sites); ``half_width`` is None for fewer than two, and
-    may reach beyond 0 and 1.
+    A template counts separately for each site (paper, section 4.4 and appendix H: its 191 templates
+    are the pairs of the 190 ids and the sites); ``half_width`` is None for fewer than two, and the
+    interval may exceed 0 and 1.
     """
 
     runs: int
@@ -648,8 +651,8 @@ class Macro(Struct, frozen=True, kw_only=True):
 
 
 class SiteMacro(Struct, frozen=True, kw_only=True):
-    """The mean of the sites' template-macros, each site once, with its 95 % t-interval over sites
-    (paper, appendix H.3). The tasks of several sites count as one more site."""
+    """The mean of the sites' template-macros, with equal weights, and its 95 % t-interval over
+    sites (paper, appendix H.3). Tasks of several sites count as one more site."""
 
     sites: int
     mean: float | None
@@ -657,17 +660,17 @@ class SiteMacro(Struct, frozen=True, kw_only=True):
 
 
 class PartialScores(Struct, frozen=True, kw_only=True):
-    """The mean of the scores that a dialect gives for a part (WebChoreArena), over the runs that
-    have one: what is unknown leaves a run without."""
+    """The mean of the partial scores (WebChoreArena) over the runs that have one; a run with an
+    unknown part may have none."""
 
     runs: int
     mean: float | None
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """A batch under one mode. ``missing`` are tasks without a run, which count in no rate;
-    ``notes`` are what was taken for granted, by how many runs;
-    ``not_judged`` are runs whose files could not be read or that took too long.
+    """A batch under one mode. ``missing`` are tasks without a run, which no rate includes;
+    ``notes`` are the rule's assumptions, by number of runs; ``not_judged`` are runs with unreadable
+    files or over the time limit.
 
     ``unachievable`` counts tasks that cannot be done; ``premature`` of them were passed with an
     exploration ratio below τ.
@@ -690,8 +693,7 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 def summarise(mode: str, results: Sequence[TaskResult], *, missing: int, seconds: float) -> Summary:
-    """Return the numbers of a batch. Modes and sites are in order of name, failures by how
-    often."""
+    """Return the summary of a batch. Modes and sites are sorted by name, failures by frequency."""
     strata = sorted({result.stratum for result in results})
     sites = {site: macro(r for r in results if r.stratum == site) for site in strata}
     failures = Counter(mode for result in results for mode in result.failure_modes)
@@ -722,7 +724,7 @@ def _by_count(counter: Counter[str]) -> dict[str, int]:
 
 
 def macro(results: Iterable[TaskResult]) -> Macro:
-    """Return the rates of some runs; None where there is nothing to divide by."""
+    """Return the rates of some runs; None without any."""
     listed = list(results)
     templates: dict[tuple[str, str], list[float]] = {}
     for result in listed:
@@ -768,8 +770,8 @@ def evaluation_screen(
     full: bool = False,
     width: int | None = None,
 ) -> str:
-    """Lay out the summary in at most 40 lines: the success, each site, what did not hold, why; with
-    ``full`` all lines, and why answers could not be read."""
+    """Lay out the summary in at most 40 lines: success, sites, failures, reasons; with ``full``
+    all lines, and why answers could not be read."""
     whole = summary.overall
     finding = f"{summary.mode}: {whole.passed} of {whole.runs} runs passed"
     if whole.success is not None:
@@ -818,15 +820,15 @@ def _share(share: float | None, limits: tuple[float, float] | None) -> str:
 
 
 def _limits(mean: float | None, half_width: float | None) -> tuple[float, float] | None:
-    """Return the ends of a t-interval of shares, which lie from 0 to 1; None where the shares show
-    no spread, of which a t-interval would make certainty."""
+    """Return the ends of a t-interval of shares, clipped to [0, 1]; None if the shares do not
+    vary, because the interval would have no width."""
     if mean is None or half_width is None or half_width < _SPREAD:
         return None
     return max(mean - half_width, 0.0), min(mean + half_width, 1.0)
 
 
 def _notes(summary: Summary) -> Iterator[str]:
-    """Yield what the table does not say, one line each."""
+    """Yield the notes below the table, one line each."""
     if summary.partial.mean is not None:
         mean, runs = summary.partial.mean, summary.partial.runs
         yield f"mean score, parts counted: {100 * mean:.1f} % of {runs} runs that have one"
@@ -852,7 +854,7 @@ def _notes(summary: Summary) -> Iterator[str]:
 
 
 def _reasons(results: Sequence[TaskResult], most: int) -> list[str]:
-    """Say why the first runs did not pass, those first that the rules could not decide."""
+    """Explain the first runs that did not pass, starting with undecided ones."""
     order = {Outcome.UNKNOWN: 0, Outcome.FAIL: 1}
     found = sorted((r for r in results if r.outcome in order), key=lambda r: order[r.outcome])
     lines = []
@@ -872,14 +874,15 @@ _NO_TEMPLATE = -1
 
 
 class Provenance(NamedTuple):
-    """What gave the results: the evaluator in words, and the SHA-256 of the task file."""
+    """The source of the results: a description of the evaluator, and the SHA-256 of the task
+    file."""
 
     evaluator: str
     tasks_digest: str
 
     @property
     def fields(self) -> dict[str, str]:
-        """As the package names them."""
+        """The fields as the package names them."""
         return {
             "webarena_verified_version": self.evaluator,
             "webarena_verified_evaluator_checksum": f"none: {self.evaluator}",
@@ -890,8 +893,8 @@ class Provenance(NamedTuple):
 def write_package_results(
     out: Path, tasks: Mapping[str, Task], results: Iterable[TaskResult], mode: str, file: Path
 ) -> int:
-    """Write the results of tasks with whole numbers as ids, which the package's are; return how
-    many there are. Raises UserError."""
+    """Write the results of tasks with integer ids, as the package's are; return their number.
+    Raises UserError."""
     digest = hashlib.sha256(read_bytes(file)).hexdigest()
     origin = Provenance(f"trajudge, {mode} rules", digest)
     written = []
@@ -908,7 +911,7 @@ def write_package_results(
 
 
 def package_result(task: Task, result: TaskResult, origin: Provenance) -> dict[str, Any]:
-    """Return one result as the package writes it, one entry for each of the task's checks."""
+    """Return one result in the package's format, with an entry for each of the task's checks."""
     template = task.intent_template_id
     networks = iter(range(1, len(task.eval) + 1))
     states = iter(range(1, len(task.eval) + 1))
@@ -933,8 +936,8 @@ def package_result(task: Task, result: TaskResult, origin: Provenance) -> dict[s
 
 
 def _starts(check: Check, networks: Iterator[int], states: Iterator[int]) -> tuple[str, ...]:
-    """Return how the names of a check's assertions begin; what belongs to none, such as the
-    activity that was asked for, stands with the answer."""
+    """Return the prefixes of the names of a check's assertions; assertions without a check, such
+    as the activity, belong to the answer."""
     if isinstance(check, AnswerCheck):
         return ("answer.", "parse_failure.", "error.", "activity.")
     if isinstance(check, NetworkCheck):
@@ -948,7 +951,7 @@ def _status(outcome: Outcome, assertions: Sequence[Assertion]) -> str:
 
 
 def _checked(check: Check, own: Sequence[Assertion]) -> dict[str, Any]:
-    """Return one evaluator's result; of its comparisons only those that do not hold are listed."""
+    """Return the result of one evaluator; only failed comparisons are listed."""
     outcome = conjunction(one.outcome for one in own)
     missed = [one for one in own if one.outcome is not Outcome.PASS]
     unsure = "; ".join(one.reason for one in own if one.outcome is Outcome.UNKNOWN)

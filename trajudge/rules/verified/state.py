@@ -1,4 +1,4 @@
-"""The state of a site's back end before and after a run: probes over REST and in databases."""
+"""Probes of a site's back end before and after a run, over REST and in databases."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _READ_ONLY: Mapping[str, str] = {
 
 
 class NoRows(Exception):
-    """The database did not answer: one clause that says why, without its password."""
+    """The database gave no result: one clause with the reason, without its password."""
 
 
 def check_reads_only(query: str) -> None:
-    """Raise UserError for a query that is no plain SELECT."""
+    """Raise UserError for a query that is not a plain SELECT."""
     shown = query.strip()[:60]
     if not _SELECT.match(query):
         raise UserError(f"the probe's query {shown!r} is no SELECT: probes only read")
@@ -60,11 +60,12 @@ def check_reads_only(query: str) -> None:
 
 
 def select(url: str, query: str, parameters: Parameters, seconds: float) -> Rows:
-    """At most ``MAX_ROWS`` rows. ``sqlite:///FILE`` needs no library; other addresses are
-    SQLAlchemy's. SQLite and PostgreSQL end after ``seconds``, others wait as long as their driver.
+    """Return at most ``MAX_ROWS`` rows. ``sqlite:///FILE`` needs no library; other addresses are
+    SQLAlchemy's. Queries of SQLite and PostgreSQL end after ``seconds``; others may take as long as
+    their driver allows.
 
-    Raises NoRows; UserError for a query that would not only read and for a driver that is not
-    installed; MissingExtra without SQLAlchemy.
+    Raises NoRows; UserError for a query that may write and for a driver that is not installed;
+    MissingExtra without SQLAlchemy.
     """
     check_reads_only(query)
     if url.startswith("sqlite:///"):
@@ -73,7 +74,7 @@ def select(url: str, query: str, parameters: Parameters, seconds: float) -> Rows
 
 
 def _opened(path: Path | str, seconds: float = 5.0) -> sqlite3.Connection:
-    """Return the file, which is neither changed nor made."""
+    """Open the file read-only; it is not created."""
     check_regular(path)
     return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=seconds)
 
@@ -128,7 +129,8 @@ def _of_any(url: str, query: str, parameters: Parameters, seconds: float) -> Row
 
 
 def _engine(sqlalchemy: Any, url: str) -> Any:
-    """SQLite files are opened as above whatever the address says: its driver would make them."""
+    """Return an engine; SQLite files are opened read-only, because SQLAlchemy's driver would
+    create them."""
     parsed = sqlalchemy.engine.make_url(url)
     if parsed.get_backend_name() != "sqlite":
         return sqlalchemy.create_engine(parsed)
@@ -145,7 +147,7 @@ MAX_REPLY = 8 * 2**20
 
 
 class RestProbe(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rest"):
-    """A GET of ``url``; ``headers`` may carry a token. The reply is JSON."""
+    """A GET of ``url``; ``headers`` may have a token. The reply is JSON."""
 
     url: str
     headers: dict[str, str] = {}
@@ -153,8 +155,8 @@ class RestProbe(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rest")
 
 
 class SqlProbe(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sql"):
-    """One SELECT in the database at ``url`` (``sqlite:///FILE``, or what SQLAlchemy knows). The
-    reply is a list of rows, each an object."""
+    """One SELECT in the database at ``url`` (``sqlite:///FILE``, or an address of SQLAlchemy).
+    The reply is a list of rows, each an object."""
 
     url: str
     query: str
@@ -163,7 +165,7 @@ class SqlProbe(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sql"):
 
 
 class State(Struct, frozen=True, kw_only=True):
-    """The replies of one probe. ``before`` is None where nobody asked before the run."""
+    """The replies of one probe. ``before`` is None if none was recorded before the run."""
 
     after: Any = None
     before: Any = None
@@ -171,12 +173,11 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 class Unanswered(Exception):
-    """The probe got no reply that can be read: one clause that says why, without its secrets."""
+    """The probe got no readable reply: one clause with the reason, without its secrets."""
 
 
 def ask(probe: RestProbe | SqlProbe) -> Any:
-    """Return the probe's reply. Raises Unanswered; UserError for a probe that would not only
-    read."""
+    """Return the probe's reply. Raises Unanswered; UserError for a probe that may write."""
     if isinstance(probe, RestProbe):
         return _ask_rest(probe)
     return _ask_sql(probe)
@@ -185,7 +186,7 @@ def ask(probe: RestProbe | SqlProbe) -> Any:
 def captured(
     probes: Mapping[str, RestProbe | SqlProbe], before: Mapping[str, Any] | None = None
 ) -> dict[str, State]:
-    """Return the replies of all probes now, with those from before the run."""
+    """Return the current replies of all probes, with those from before the run."""
     states = {}
     for name, probe in probes.items():
         earlier = (before or {}).get(name)
@@ -197,7 +198,7 @@ def captured(
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect could lead the request, and its token, to another host."""
+    """Refuses redirects, which could send the request and its token to another host."""
 
     def redirect_request(self, *args: object, **kwargs: object) -> None:
         return None
@@ -227,7 +228,7 @@ def _ask_rest(probe: RestProbe) -> Any:
 
 
 def _chunks(reply: Any, deadline: float) -> Iterator[bytes]:
-    """Yield the body, as long as it is neither too long nor too slow."""
+    """Yield the body, within the limits of size and time."""
     size = 0
     while chunk := reply.read1(65_536):
         size += len(chunk)
@@ -250,7 +251,7 @@ def _ask_sql(probe: SqlProbe) -> Any:
 
 
 def backend_assertions(task: Task, states: Mapping[str, State] | None) -> Iterator[Assertion]:
-    """Yield what the task's checks say of the probes' replies; unknown where there is none."""
+    """Yield the results of the task's checks on the probes' replies; unknown without a reply."""
     for index, check in enumerate(task.backend_checks):
         name = f"backend.{index + 1}"
         state = (states or {}).get(check.probe)
@@ -279,15 +280,15 @@ def _changed(check: BackendCheck, state: State, name: str) -> Assertion:
 
 def _compared(check: BackendCheck, path: str, expected: Any, reply: Any, name: str) -> Assertion:
     try:
-        found = find(path, reply)
+        actual = find(path, reply)
     except BadPattern as error:
         return Assertion(name=name, outcome=Outcome.UNKNOWN, reason=str(error))
-    if not found:
+    if not actual:
         held = expected is None
         outcome = Outcome.PASS if held else Outcome.FAIL
         reason = "" if held else "the reply does not hold it"
         return Assertion(name=name, outcome=outcome, reason=reason, expected=expected)
-    value = found[0] if len(found) == 1 else found
+    value = actual[0] if len(actual) == 1 else actual
     match = equal(kind_of(check.results_schema, path), expected, value)
     return Assertion(
         name=name,
@@ -305,7 +306,7 @@ _NOT_ASKED = "the probe was not asked after the run"
 
 
 class _Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One probe's replies, those that were asked for."""
+    """The recorded replies of one probe."""
 
     before: Any | UnsetType = UNSET
     after: Any | UnsetType = UNSET
@@ -313,7 +314,7 @@ class _Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
 
 
 def load_probes(path: Path) -> dict[str, RestProbe | SqlProbe]:
-    """Probes by name: a JSON object. Raises UserError."""
+    """Read probes by name from a JSON object. Raises UserError."""
     probes: dict[str, RestProbe | SqlProbe] = decode(
         read_bytes(path), dict[str, RestProbe | SqlProbe], path
     )
@@ -321,7 +322,7 @@ def load_probes(path: Path) -> dict[str, RestProbe | SqlProbe]:
 
 
 def run_states(file: Path | None, now: Mapping[str, State]) -> dict[str, State]:
-    """Return the states of one run: what ``file`` recorded, else what the probes say ``now``.
+    """Return the states of one run: recorded in ``file``, else the current replies ``now``.
     Raises UserError for a file that cannot be read."""
     recorded = _read(file) if file else {}
     names = sorted(recorded.keys() | now.keys())
@@ -347,8 +348,8 @@ def _read(file: Path) -> dict[str, _Recorded]:
 def record(
     folder: Path, probes: Mapping[str, RestProbe | SqlProbe], when: Literal["before", "after"]
 ) -> dict[str, State]:
-    """Asks the probes and writes what they say into the run's folder; what was recorded of the
-    other moment is kept. A probe without a reply is recorded as such. Raises UserError."""
+    """Write the probes' replies into the run's folder; replies of the other moment are kept. A
+    missing reply is recorded as such. Raises UserError."""
     file = folder / STATE_FILE
     recorded = _read(file) if file.exists() else {}
     replies = captured(probes)

@@ -1,9 +1,8 @@
-"""Tasks of WebArena Verified as published (a JSON list of records), and of a user's own files.
+"""Tasks of WebArena Verified, as published (a JSON list of records) or from a user's own file.
 
-Every field of the published 812 tasks is declared here and unknown fields are mistakes, so that
-a misspelt option is not silently without effect. Fields that a record leaves out have the values
-that the released package gives them.
-Named parts of a file (subsets) are kept as in the package: ids, and a checksum of them.
+Every field of the 812 published tasks is declared here, and unknown fields are errors, so that a
+misspelt option is not ignored silently. Missing fields have the released package's defaults. Named
+parts of a file (subsets) have the package's format: ids, and their checksum.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ _PLACEHOLDER = re.compile(r"__([A-Z][A-Z_]*?)__")
 
 
 class ExpectedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the agent has to answer. ``retrieved_data`` counts for retrieve tasks only; a list
-    where the schema has one value holds alternatives."""
+    """The expected answer. ``retrieved_data`` is used for retrieve tasks only; a list for a
+    schema of a single value contains alternatives."""
 
     task_type: TaskType
     status: str
@@ -46,10 +45,11 @@ class AnswerCheck(
     tag_field="evaluator",
     tag="AgentResponseEvaluator",
 ):
-    """``results_schema`` names the kinds of the values; ``ordered`` lists are kept in order.
+    """A check of the answer: ``results_schema`` has the kinds of the values; ``ordered`` lists are
+    compared in order.
 
-    ``shape_only`` (this project's extension): the values say what a right answer looks like and not
-    which it is, so that an answer that meets them may still be wrong.
+    ``shape_only`` (trajudge's extension): the values describe only the form of a right answer, so
+    that an answer which matches them may still be wrong.
     """
 
     expected: ExpectedAnswer
@@ -87,8 +87,8 @@ class NetworkCheck(
 ):
     """A request that the run must have sent, or with ``should_not_exist`` must not have sent.
 
-    ``changing_urls`` (this project's extension): to which addresses requests of its method and
-    status change the site; a further one may have repeated or undone what this one did.
+    ``changing_urls`` (trajudge's extension): addresses at which requests with the same method and
+    status change the site; a further one may have repeated or undone the expected change.
     """
 
     expected: ExpectedEvent
@@ -111,11 +111,11 @@ class BackendCheck(
     tag_field="evaluator",
     tag="BackendStateEvaluator",
 ):
-    """The state that the site must be in after the run (this project's extension).
+    """The required state of the site after the run (trajudge's extension).
 
-    ``probe`` names a probe (see ``rules.verified.state``); ``expected`` maps JSONPaths into its
-    reply to values, ``results_schema`` gives their kinds; ``changed`` says whether the reply must
-    differ from the one before the run.
+    ``probe`` names a probe (see ``rules.verified.state``); ``expected`` maps JSONPaths in its reply
+    to values, ``results_schema`` has their kinds; ``changed`` requires that the reply differ, or
+    not, from that before the run.
     """
 
     probe: str
@@ -144,7 +144,7 @@ class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def answer_check(self) -> AnswerCheck | None:
-        """The check of the answer; None for a task that only asks for requests."""
+        """The check of the answer; None if the task checks requests only."""
         return next((check for check in self.eval if isinstance(check, AnswerCheck)), None)
 
     @property
@@ -159,7 +159,7 @@ class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def template(self) -> str:
-        """What statistics group tasks by."""
+        """The template by which statistics group tasks."""
         return template_of(self.intent_template_id, self.task_id)
 
     @property
@@ -173,19 +173,19 @@ _TASK = msgspec.json.Decoder(Task)
 
 
 def placeholder(site: str) -> str:
-    """``__SHOPPING_ADMIN__`` for ``shopping_admin``."""
+    """Return ``__SHOPPING_ADMIN__`` for ``shopping_admin``."""
     return f"__{site.upper()}__"
 
 
 def placeholders(text: str) -> set[str]:
-    """Return the sites' placeholders in a text of a specification."""
+    """Return the placeholders of sites in a text of a specification."""
     return {match[0] for match in _PLACEHOLDER.finditer(text)}
 
 
 def load_tasks(path: Path, *, keep_flawed: bool = False) -> tuple[Task, ...]:
     """Return the tasks of a JSON file, in order.
 
-    Raises UserError that names file, field and mistake, for a task with a flaw only without
+    Raises UserError with file, field and error; for a task with a flaw only without
     ``keep_flawed``.
     """
     made: list[Raw] = decode(read_bytes(path), list[Raw], path)
@@ -201,7 +201,7 @@ def load_tasks(path: Path, *, keep_flawed: bool = False) -> tuple[Task, ...]:
 
 
 def _task(data: bytes, position: int) -> Task:
-    """Read one task; one that cannot be read has a flaw."""
+    """Parse one task; a task that cannot be read has a flaw."""
     try:
         return msgspec.structs.replace(_TASK.decode(data), flaw=None)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
@@ -216,7 +216,7 @@ def _task(data: bytes, position: int) -> Task:
 
 
 def _checked(task: Task, seen: Counter[str]) -> Task:
-    """Give a task the flaw that the types cannot say."""
+    """Add a flaw that the types cannot express."""
     flaw = None
     if seen[str(task.task_id)] > 1:
         flaw = TaskFlaw("task_id", "two tasks have it: give each its own", task.task_id)
@@ -243,8 +243,8 @@ def task_record(task: Task) -> dict[str, Any]:
 
 
 def published_record(task: Task) -> dict[str, Any]:
-    """Return the task as a record that the released package reads: without this project's
-    extensions, so that it may accept what they leave open."""
+    """Return the task as a record that the released package reads, without trajudge's
+    extensions, so that the package may accept runs that the extensions leave unknown."""
     record = task_record(task)
     record["eval"] = [
         {name: value for name, value in check.items() if name not in _EXTENSIONS}
@@ -269,10 +269,10 @@ def checksum_of(task_ids: Sequence[TaskId]) -> str:
 
 
 def subset_ids(named: str, tasks: Path) -> frozenset[str]:
-    """Return the task ids of a subset, as texts: of a file, or by its name of one next to the task
-    file (``NAME.json`` or ``subsets/NAME.json``, as in the package).
+    """Return the task ids of a subset, as texts: from a file, or by the name of a file next to the
+    task file (``NAME.json`` or ``subsets/NAME.json``, as in the package).
 
-    Raises UserError for none, for ids that stand twice, and for a checksum that is not theirs.
+    Raises UserError for a subset that does not exist, repeated ids, and a wrong checksum.
     """
     path = _file(named, tasks)
     subset: _Subset = decode(read_bytes(path), _Subset, path)
@@ -290,7 +290,7 @@ def subset_ids(named: str, tasks: Path) -> frozenset[str]:
 
 
 def _file(named: str, tasks: Path) -> Path:
-    """Raise UserError for a name that no file has."""
+    """Return the subset's file. Raises UserError for a name without one."""
     path = Path(named)
     if path.exists() or not _NAME.fullmatch(named) or path.suffix == ".json":
         return path

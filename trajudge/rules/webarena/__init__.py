@@ -1,9 +1,8 @@
-"""The rules of WebArena and its descendants, offline: an answer, the last url and stored pages
-against a task.
+"""Offline rules of WebArena and its descendants for an answer, the last URL and stored pages.
 
 ``load_tasks`` reads a benchmark's file or your own in the same form (``rules/schema.md``),
-``load_runs`` reads agents' answers, ``WebArenaEvaluator`` gives a verdict of pass, fail or unknown
-by the rules of each task's dialect.
+``load_runs`` reads agents' answers, and ``WebArenaEvaluator`` returns pass, fail or unknown by the
+rules of each task's dialect.
 """
 
 from __future__ import annotations

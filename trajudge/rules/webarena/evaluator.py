@@ -1,11 +1,11 @@
 """The harness's verdict, offline: what was not recorded is unknown, never a fail.
 
-A run passes if every check that ``eval.eval_types`` names passes; the score is the product of the
-checks' scores. Nothing is fetched and no script is run: a blank locator reads the stored html, any
-other the value that was recorded for it, and what would need a picture is unknown.
+A run passes if every check in ``eval.eval_types`` passes; the score is the product of the checks'
+scores. Nothing is fetched and no script is run: a blank locator reads the stored HTML, any other
+the value recorded for it; a check that needs an image is unknown.
 
-Texts are cleaned, and compared whole, as a part, or as a word; the last page's address is held
-against references. What an agent or a page says is data: it never becomes a pattern.
+Texts are cleaned, and compared as a whole, as a substring or as a word; the last page's address is
+compared with the reference addresses. Texts of an agent or a page never become patterns.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ _CONTRACTED = re.compile(
 
 
 def clean(text: str, *, strips: bool = True) -> str:
-    """Return the text in lower case, without one pair of outer quotes, and with ``strips`` without
-    outer white space."""
+    """Return the text in lower case, without one pair of outer quotes, and with ``strips``
+    without outer white space."""
     if strips:
         text = text.strip()
     for quote in "'\"":
@@ -95,13 +95,13 @@ def words(text: str) -> list[str]:
 
 
 def exact_match(reference: str, cleaned: str, *, strips: bool = True) -> bool:
-    """Return True if the cleaned reference equals the text, which the caller has cleaned."""
+    """Return True if the cleaned reference equals the text, which is already cleaned."""
     return clean(reference, strips=strips) == cleaned
 
 
 def must_include(reference: str, cleaned: str, harness: Harness, *, lone: bool = False) -> bool:
-    """Return True if the cleaned reference is part of the cleaned text, or one of its words where
-    the harness asks for words; ``lone``: it is the answer's only reference."""
+    """Return True if the cleaned reference is a substring of the cleaned text, or one of its
+    words if the harness compares words; ``lone``: it is the answer's only reference."""
     wanted = clean(reference, strips=harness.strips)
     if harness.whole_words == "lone":
         if lone and len(wanted) == 1:
@@ -118,7 +118,8 @@ def must_include(reference: str, cleaned: str, harness: Harness, *, lone: bool =
 
 
 def options_of(reference: str, harness: Harness) -> list[str]:
-    """Return the alternatives that a harness reads in one entry of an answer's must_include."""
+    """Return the alternatives in one entry of an answer's must_include, as the harness reads
+    them."""
     if not harness.alternatives:
         return [reference]
     if harness.folds_options:
@@ -128,8 +129,8 @@ def options_of(reference: str, harness: Harness) -> list[str]:
 
 
 def includes(reference: str, cleaned: str, harness: Harness, *, lone: bool = False) -> bool:
-    """Return True if an entry of must_include, or one of its alternatives where the harness reads
-    them, is part of the cleaned text."""
+    """Return True if an entry of must_include, or one of its alternatives if the harness reads
+    them, is a substring of the cleaned text."""
     options = options_of(reference, harness)
     if harness.folds_options and len(options) > 1:
         # As there, an alternative of one character is looked for in itself, so that it holds.
@@ -138,7 +139,7 @@ def includes(reference: str, cleaned: str, harness: Harness, *, lone: bool = Fal
 
 
 def satisfies(number: float, inequality: str) -> bool | None:
-    """Return whether a number meets a condition such as ``>= 12``; None for what is none."""
+    """Return whether a number meets a condition such as ``>= 12``; None for another text."""
     for sign in ("<=", ">=", "==", "<", ">"):
         left, found, right = inequality.partition(sign)
         if not found:
@@ -158,7 +159,7 @@ def satisfies(number: float, inequality: str) -> bool | None:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the integer that a text says, commas aside; None for any other text."""
+    """Return the integer in a text, ignoring commas; None for any other text."""
     try:
         return int(text.strip().replace(",", "")[:400])
     except ValueError:
@@ -172,8 +173,8 @@ def render(text: str, sites: Mapping[str, str]) -> str:
 
 
 def unresolved(reference: str, found: str) -> str | None:
-    """Return a placeholder that makes the two incomparable: in the reference, and no part of the
-    other."""
+    """Return a placeholder of the reference that the other text lacks, so that they cannot be
+    compared."""
     for placeholder in _PLACEHOLDER.findall(reference):
         if placeholder not in found:
             return str(placeholder)
@@ -181,16 +182,16 @@ def unresolved(reference: str, found: str) -> str | None:
 
 
 def alternatives(reference_url: str) -> list[str]:
-    """Return the reference urls that " |OR| " joins."""
+    """Return the reference URLs that " |OR| " joins."""
     return reference_url.split(OR)
 
 
 def url_match(
     references: Sequence[str], found: str, harness: Harness, note: str | None = None
 ) -> tuple[bool | None, str]:
-    """Tell whether the last page's address is one of the references, by the harness's rule.
+    """Compare the last page's address with the references, by the harness's rule.
 
-    Returns the result, None for a rule that the harness does not have, and what differs.
+    Returns the result, None for a rule that the harness does not have, and the difference.
     """
     known = ("EXACT", GOLD_IN_PRED) if harness.exact_urls else (GOLD_IN_PRED,)
     if (note or known[0]) not in known:
@@ -202,11 +203,11 @@ def url_match(
     return _base_match(references, found)
 
 
-def _text_match(references: Iterable[str], found: str, *, whole: bool) -> tuple[bool, str]:
-    """Compare addresses as texts: one slash at the end does not count."""
-    url = _without_slash(found)
-    wanted = [_without_slash(reference) for reference in references]
-    if url in wanted if whole else any(one in url for one in wanted):
+def _text_match(references: Iterable[str], actual: str, *, whole: bool) -> tuple[bool, str]:
+    """Compare addresses as texts, ignoring one trailing slash."""
+    url = _without_slash(actual)
+    expected = [_without_slash(reference) for reference in references]
+    if url in expected if whole else any(one in url for one in expected):
         return True, ""
     return False, f"{url[:200]!r} {'is' if whole else 'holds'} none of the reference addresses"
 
@@ -216,12 +217,13 @@ def _without_slash(url: str) -> str:
     return url[:-1] if url.endswith("/") else url
 
 
-def _base_match(references: Iterable[str], found: str) -> tuple[bool, str]:
-    """Tell whether one reference's base is part of the url's, and every query name has a wanted
-    value. The references' queries are pooled: a name asks for any value that any of them gives."""
-    base, query = base_and_query(found)
+def _base_match(references: Iterable[str], actual: str) -> tuple[bool, str]:
+    """Return True if the base of one reference is a substring of the URL's, and every query name
+    has an expected value. The queries of the references are pooled: any of the values of a name
+    is accepted."""
+    base, query = base_and_query(actual)
     parsed = [base_and_query(reference) for reference in references]
-    if not any(wanted in base for wanted, _ in parsed):
+    if not any(expected in base for expected, _ in parsed):
         return False, f"none of the reference addresses is part of {base[:200]!r}"
     pooled: dict[str, set[str]] = {}
     for _, wanted_query in parsed:
@@ -234,11 +236,11 @@ def _base_match(references: Iterable[str], found: str) -> tuple[bool, str]:
 
 
 def base_and_query(url: str) -> tuple[str, dict[str, list[str]]]:
-    """Host and path, and the query's values by name.
+    """Return host and path, and the query's values by name.
 
-    As in the harness, slashes at the very end do not count, and those before a query do: what asks
-    for ``/issues/?state=opened`` does not accept ``/issues?state=opened``. A url that cannot be
-    parsed is its own base.
+    As in the harness, trailing slashes of an address are ignored, but not those before a query: a
+    reference ``/issues/?state=opened`` does not match ``/issues?state=opened``. The base of a URL
+    that cannot be parsed is the URL itself.
     """
     try:
         # Not urlsplit: as in the harness, ";parameters" are no part of the path.
@@ -250,9 +252,9 @@ def base_and_query(url: str) -> tuple[str, dict[str, list[str]]]:
 
 
 def post_address(url: str) -> str:
-    """Return the address of the Reddit post that a url such as ``/f/forum/12/title`` belongs to.
+    """Return the address of the Reddit post that contains a URL such as ``/f/forum/12/title``.
 
-    A url of another form is returned as it is (the harness's helper ``reddit_get_post_url``).
+    Other URLs are returned unchanged (the harness's helper ``reddit_get_post_url``).
     """
     try:
         parts = urlsplit(url)
@@ -275,10 +277,10 @@ _PICTURES = "pictures of the page decide this, and runs store none"
 
 
 class AnswerQuestion(NamedTuple):
-    """What a judge model is asked.
+    """A question for a judge model.
 
-    ``equivalent``: does the answer mean what the reference says? ``same_reason``: does the
-    answer give the reference as the reason why the task cannot be done?
+    ``equivalent``: does the answer mean the same as the reference? ``same_reason``: does the answer
+    give the reference as the reason why the task cannot be done?
     """
 
     kind: Literal["equivalent", "same_reason"]
@@ -291,14 +293,14 @@ AnswerJudge = Callable[[AnswerQuestion], bool | None]
 
 
 class _Part(NamedTuple):
-    """Assertions that must all hold. The score is the share that does where it is ``shared``."""
+    """Assertions that must all hold. With ``shared`` the score is the share of those that do."""
 
     assertions: Sequence[Assertion]
     shared: bool = False
 
     @property
     def score(self) -> float | None:
-        """Between 0 and 1; None where an unknown outcome may change it."""
+        """The score in [0, 1]; None if an unknown outcome may change it."""
         outcomes = [one.outcome for one in self.assertions]
         if self.shared and outcomes:
             held = outcomes.count(Outcome.PASS) / len(outcomes)
@@ -315,18 +317,18 @@ class _Missing(NamedTuple):
 
 @dataclass(frozen=True)
 class WebArenaEvaluator:
-    """The rules of WebArena and its descendants, each task's by its dialect.
+    """The rules of WebArena and its descendants, for each task those of its dialect.
 
-    ``judge`` answers the fuzzy matches: True, False, or None if it cannot. ``sites`` gives the
-    addresses behind placeholders such as ``__REDDIT__``; urls that hold the placeholders themselves
-    need none.
+    ``judge`` answers fuzzy matches with True, False, or None if it cannot decide. ``sites`` are the
+    addresses for placeholders such as ``__REDDIT__``; URLs that contain the placeholders need none.
     """
 
     judge: AnswerJudge | None = None
     sites: Mapping[str, str] = field(default_factory=dict)
 
     def evaluate(self, task: Task, answer: object, trace: Trace | None) -> Verdict:
-        """Return the verdict on one run; ``answer`` is text, None for none, else read as JSON."""
+        """Return the verdict on one run; ``answer`` is text, None for none, or another JSON
+        value."""
         if task.flaw:
             return unknown(f"the task cannot be read: {task.flaw}")
         notes = tuple(f"no rule reads eval.{name}" for name in task.eval.unread)
@@ -456,7 +458,7 @@ class _Pages:
         self.current = trace.url
 
     def parts(self) -> Iterator[_Part]:
-        """Yield each check's part; of alternatives the one with the best score."""
+        """Yield the part of each check; of alternatives the part with the best score."""
         for index, check in enumerate(self.task.eval.program_html):
             others = () if check.alternatives is UNSET else check.alternatives
             made = [self._checked(f"page.{index}", one) for one in (check, *others)]
@@ -510,21 +512,22 @@ class _Pages:
                 return page
         return None
 
-    def _compared(self, name: str, check: PageCheck, found: str) -> _Part:
-        """As in the harness, the first of the required contents hides the others."""
+    def _compared(self, name: str, check: PageCheck, actual: str) -> _Part:
+        """Yield the comparisons. As in the harness, only the first of the required contents is
+        used."""
         required, harness, sites = check.required_contents, self.task.harness, self.evaluator.sites
-        text = html.unescape(found) if harness.unescapes else found
+        text = html.unescape(actual) if harness.unescapes else actual
         cleaned = clean(text, strips=harness.strips)
         if required.exact_match is not UNSET:
-            wanted = render(required.exact_match, sites)
-            held = exact_match(wanted, cleaned, strips=harness.strips)
-            return _Part([_on_page(f"{name}.exact_match", held, wanted, cleaned)])
+            expected = render(required.exact_match, sites)
+            held = exact_match(expected, cleaned, strips=harness.strips)
+            return _Part([_on_page(f"{name}.exact_match", held, expected, cleaned)])
         if required.must_include is not UNSET:
             made = []
             for index, content in enumerate(required.must_include):
-                wanted = render(content, sites)
-                held = any(includes(one, cleaned, harness) for one in wanted.split(OR))
-                made.append(_on_page(f"{name}.must_include.{index}", held, wanted, cleaned))
+                expected = render(content, sites)
+                held = any(includes(one, cleaned, harness) for one in expected.split(OR))
+                made.append(_on_page(f"{name}.must_include.{index}", held, expected, cleaned))
             return _Part(made, harness.partial)
         if required.must_exclude is not UNSET:
             return _Part(_excluded(name, required.must_exclude, cleaned, harness))
@@ -580,7 +583,7 @@ def _excluded(name: str, texts: Sequence[str], cleaned: str, harness: Harness) -
 def _valued(
     name: str, conditions: Sequence[str], text: str, number: float | None
 ) -> list[Assertion]:
-    """Hold a number to conditions such as ``>= 12``; the alternatives of one are joined."""
+    """Compare a number with conditions such as ``>= 12``; the alternatives of one are joined."""
     made = []
     for index, condition in enumerate(conditions):
         entry, reason = f"{name}.required_values.{index}", f"{text[:80]!r} is not {condition}"
@@ -602,7 +605,7 @@ def _valued(
 
 
 def _on_page(name: str, held: bool, reference: str, cleaned: str) -> Assertion:
-    """Return a comparison with a page's text, unknown where the reference has no address."""
+    """Return a comparison with a page's text, unknown if the reference's site has no address."""
     reason = "" if held else f"{reference[:200]!r} is not there"
     made = _text(name, held, reference, cleaned, reason)
     if held or not (placeholder := unresolved(reference, cleaned)):
@@ -628,10 +631,10 @@ def _text(
 
 
 def as_text(answer: object) -> str:
-    """Return an answer as the harness would have been given it: text as it is, nothing as empty
-    text.
+    """Return an answer as the harness would receive it: text unchanged, None as empty text.
 
-    A value that JSON cannot hold (half characters, integers of thousands of digits) is no answer.
+    A value that JSON cannot represent (lone surrogates, integers of thousands of digits) counts as
+    no answer.
     """
     if answer is None:
         return ""
@@ -646,8 +649,7 @@ def as_text(answer: object) -> str:
 def evaluate_runs(
     tasks: Iterable[Task], runs: Iterable[Run], evaluator: WebArenaEvaluator
 ) -> Iterator[tuple[TaskId, Verdict]]:
-    """Yield the verdict on each run, in the runs' order. Raises UserError for a task id without
-    task."""
+    """Yield the verdict on each run, in order. Raises UserError for an unknown task id."""
     by_id = {str(task.task_id): task for task in tasks}
     for run in runs:
         task = by_id.get(str(run.task_id))

@@ -1,10 +1,10 @@
-"""Tasks in the form of WebArena and its descendants, and what is kept of an agent's run.
+"""Tasks in the form of WebArena and its descendants, and recorded runs.
 
-The harnesses of the family read the same fields by other rules; each ``Dialect`` is declared once,
-here, and recognised from its file by its own words (keys, checks, markers). The parts of a
-specification (``eval``) refuse keys they do not know: a misspelt check would check nothing. Keys of
-other benchmarks among them are kept and named (``load_tasks``); around the specification they are
-ignored. Which of the fields are read depends on the task's dialect.
+The harnesses of the family read the same fields by different rules; each ``Dialect`` is declared
+once, here, and recognised by words (keys, checks, markers) that no other dialect has. Unknown keys
+in a specification (``eval``) are errors, because a misspelt check would check nothing. Keys of
+other benchmarks among them are kept and reported (``load_tasks``); outside the specification
+unknown keys are ignored.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ class Harness:
     """How a harness of WebArena's family reads a specification.
 
     ``answers``, ``contents`` and ``checks`` are the names that it reads in ``reference_answers``,
-    ``required_contents`` and ``eval_types``. ``alternatives`` joins the alternatives of a
-    ``must_include`` of answers, "" where it has none; ``folds_options``: after both are cleaned.
-    ``whole_words``: a reference that is one word must be a word of the text ("parts": words joined
-    by "/" also count one by one); "lone": only the one reference of a list, of one character, must.
-    ``partial``: the score of a list is the share that holds. ``strips``: white space around a text
-    does not count. ``joined`` joins the references of a fuzzy match to one question, None asks one
-    each. ``exact_urls``: addresses are equal, or with the note "GOLD in PRED" part of the last
-    page's, as texts; else the base is part of it and the query's values are among it.
-    ``folds_urls``: letter case of addresses does not count. ``unescapes``: entities of a page's
-    text are resolved. ``or_entries``: ``or`` lists other addresses and page checks.
+    ``required_contents`` and ``eval_types``. ``alternatives`` separates the alternatives of an
+    answer's ``must_include``, "" without alternatives; ``folds_options``: they are split after
+    cleaning. ``whole_words``: a reference of one word must be a word of the text ("parts": words
+    joined by "/" also count separately); "lone": only if it is the list's only reference and one
+    character long. ``partial``: the score of a list is the share that holds. ``strips``: outer
+    white space is ignored. ``joined`` joins the references of a fuzzy match into one question, None
+    asks one question each. ``exact_urls``: addresses must be equal, or with the note "GOLD in PRED"
+    a substring of the last page's; otherwise the base must be a substring of its base and the
+    query's values among its values. ``folds_urls``: the case of addresses is ignored.
+    ``unescapes``: entities in a page's text are resolved. ``or_entries``: ``or`` lists alternative
+    addresses and page checks.
     """
 
     answers: frozenset[str] = _ANSWERS
@@ -65,8 +66,8 @@ class Harness:
 
 @dataclass(frozen=True)
 class Dialect:
-    """One dialect. ``form`` is how its records are read; ``words`` are those that no other dialect
-    of the form has; ``extends`` names a dialect whose words it may hold too."""
+    """One dialect. ``form`` is the form of its records; ``words`` are those that no other
+    dialect of the form has; ``extends`` names a dialect whose words it may also contain."""
 
     name: str
     title: str
@@ -140,16 +141,16 @@ DIALECTS: Mapping[str, Dialect] = {
 
 
 def dialect(name: str) -> Dialect:
-    """Return a dialect by its name. Raises UserError for one that there is none of."""
+    """Return a dialect by name. Raises UserError for an unknown name."""
     if name not in DIALECTS:
         raise UserError(f"no dialect {name!r} of task files: use one of {', '.join(DIALECTS)}")
     return DIALECTS[name]
 
 
 def detected(path: Path) -> Dialect:
-    """Return the dialect of a task file, of a folder by its first file.
+    """Return the dialect of a task file, or of a folder by its first file.
 
-    Raises UserError if none fits, or several do.
+    Raises UserError if no dialect or more than one fits.
     """
     records = list(_records(path))
     forms = {form for record in records if (form := _form(record))}
@@ -169,7 +170,7 @@ def detected(path: Path) -> Dialect:
 
 
 def _records(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the records of the first file that are objects. Raises UserError if there is none."""
+    """Yield the records of the first file that are objects. Raises UserError without any."""
     folder = DataFolder(path) if path.is_dir() else None
     file = next(iter(sorted(path.glob("*.json"))), None) if folder else path
     if file is None:
@@ -184,7 +185,7 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def raw_records(data: bytes, file: Path) -> Sequence[msgspec.Raw]:
-    """Return the records of a JSON list, or the one of an object. Raises UserError."""
+    """Return the records of a JSON list, or of a single object. Raises UserError."""
     if data.lstrip().startswith(b"["):
         listed: list[msgspec.Raw] = decode(data, list[msgspec.Raw], file)
         return listed
@@ -203,7 +204,7 @@ def _form(record: Mapping[str, Any]) -> Form | None:
 
 
 def _words(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a task in WebArena's form by which a dialect is known."""
+    """Yield the words of a task in WebArena's form by which dialects are recognised."""
     yield from record
     spec = record.get("eval")
     if not isinstance(spec, dict):
@@ -236,7 +237,7 @@ Check = Literal["string_match", "url_match", "program_html", "page_image_query"]
 
 
 class ReferenceAnswers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the answer is held against; all that are given must hold.
+    """The references for the answer, all of which must hold.
 
     ``fuzzy_match`` is a list of references for a judge model, or "N/A": the task is unachievable.
     """
@@ -250,7 +251,7 @@ class ReferenceAnswers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RequiredContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a page must hold; where several are given, the harness reads the first of them only."""
+    """The required contents of a page; if several are given, the harness reads only the first."""
 
     exact_match: str | UnsetType = UNSET
     must_include: tuple[str, ...] | UnsetType = UNSET
@@ -260,14 +261,14 @@ class RequiredContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The names that are given, the one that is read first."""
+        """The names that are given, starting with the one that the harness reads."""
         return tuple(name for name in self.__struct_fields__ if getattr(self, name) is not UNSET)
 
 
 class PageCheck(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"alternatives": "or"}
 ):
-    """One entry of ``program_html``: a page, the part of it to read, what must be there.
+    """One entry of ``program_html``: a page, the part of it to read, and the required contents.
 
     ``url`` is an address, ``last`` or ``func:...``; ``locator`` is blank for the whole page, a
     JavaScript expression, or ``func:...``. Neither is ever executed here.
@@ -281,7 +282,7 @@ class PageCheck(
 
 
 class AddressAlternative(msgspec.Struct, frozen=True):
-    """One entry of WebChoreArena's ``eval.or``: another reference address."""
+    """One entry of WebChoreArena's ``eval.or``: an alternative reference address."""
 
     reference_url: str
 
@@ -291,9 +292,9 @@ class Specification(
     frozen=True,
     rename={"answers": "reference_answers", "others": "_others", "alternatives": "or"},
 ):
-    """How a task is judged: every check that ``eval_types`` names must pass.
+    """How a task is judged: every check in ``eval_types`` must pass.
 
-    ``others`` are the keys of other tools, which no rule reads; ``load_tasks`` puts them there.
+    ``others`` are the keys of other tools, which no rule reads; ``load_tasks`` sets them.
     """
 
     eval_types: tuple[Check, ...]
@@ -315,14 +316,14 @@ class Specification(
 
     @property
     def reference_answers(self) -> ReferenceAnswers | None:
-        """What the answer is held against; some write an empty text for none."""
+        """The references for the answer; some files have an empty text for none."""
         return self.answers or None
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task: what the agent is asked, where, and how its run is judged.
+    """A task: the agent's intent, the start pages, and the specification of the check.
 
-    ``dialect`` and ``flaw`` are set by ``load_tasks``: a task with a flaw checks nothing.
+    ``dialect`` and ``flaw`` are set by ``load_tasks``; a task with a flaw checks nothing.
     """
 
     task_id: TaskId
@@ -348,7 +349,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def template(self) -> str:
-        """What statistics group tasks by."""
+        """The template by which statistics group tasks."""
         return template_of(self.intent_template_id, self.task_id)
 
     @property
@@ -359,8 +360,8 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class StoredPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A page as it was when the run ended: its html, and the values of locators read in it; None
-    for an element that was not there."""
+    """A page at the end of the run: its HTML, and the values of locators in it (None for an
+    element that did not exist)."""
 
     url: str
     html: str | None = None
@@ -368,10 +369,10 @@ class StoredPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of a run besides its answer.
+    """The record of a run, except for its answer.
 
-    ``url`` is the last page's; ``results`` are what helper functions returned, by their text
-    after ``func:``.
+    ``url`` is the last page's; ``results`` are the results of helper functions by their text after
+    ``func:``.
     """
 
     url: str | None = None
@@ -380,7 +381,7 @@ class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An agent's answer to a task, None where it gave none, and the trace of its run."""
+    """An agent's answer to a task (None without one), and the trace of its run."""
 
     task_id: TaskId
     answer: str | None = None
@@ -404,9 +405,8 @@ def load_tasks(
     """Return the tasks of a JSON list, of one JSON object, or of a folder of such files, in file
     order.
 
-    ``named`` is the dialect, by default the one that the file is recognised to be of. Raises
-    UserError for a file that cannot be read or holds no task, and for a task with a flaw unless
-    ``keep_flawed``.
+    ``named`` is the dialect (None: recognise it). Raises UserError for a file that cannot be read
+    or has no task, and for a task with a flaw unless ``keep_flawed``.
     """
     row = dialect(named) if named else detected(path)
     folder = DataFolder(path) if path.is_dir() else None
@@ -439,7 +439,7 @@ def load_tasks(
 
 
 def _task(data: bytes, position: int, row: Dialect) -> Task:
-    """Read one task; one that cannot be read has a flaw."""
+    """Parse one task; a task that cannot be read has a flaw."""
     try:
         task = _TASK.decode(data)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
@@ -463,7 +463,7 @@ def _flawed(task: Task, flaw: TaskFlaw) -> Task:
 
 
 def _explained(flaw: TaskFlaw, row: Dialect) -> TaskFlaw:
-    """Name what the dialect's harness reads, where the field is none of them."""
+    """List the names that the dialect's harness reads, if the field is none of them."""
     _, found, name = flaw.problem.partition("unknown field `")
     if not found:
         return flaw
@@ -475,8 +475,8 @@ def _explained(flaw: TaskFlaw, row: Dialect) -> TaskFlaw:
 
 
 def _flaws(task: Task, others: dict[str, Any], row: Dialect) -> Iterator[TaskFlaw]:
-    """Yield what the types cannot say: keys that are nearly ours, and what only another dialect's
-    harness reads, which would not be checked."""
+    """Yield flaws beyond the types: keys that resemble known ones, and fields that only another
+    dialect's harness reads."""
     for name, value in others.items():
         if close := get_close_matches(name, _KNOWN, n=1, cutoff=0.75):
             yield TaskFlaw(f"eval.{name}", f"no rule reads it: write {close[0]}", value)
@@ -518,7 +518,7 @@ def _of_others(field: str, name: str, part: str, row: Dialect) -> TaskFlaw:
 
 
 def unread_keys(tasks: Sequence[Task]) -> tuple[str, ...]:
-    """Name, in one sentence each, the keys of specifications that no rule reads."""
+    """Describe, in one sentence each, the keys of specifications that no rule reads."""
     counted = Counter(name for task in tasks for name in task.eval.unread)
     return tuple(
         f"eval.{name} ({count} of {len(tasks)} tasks) is none of WebArena's keys: no rule reads it"
@@ -529,7 +529,7 @@ def unread_keys(tasks: Sequence[Task]) -> tuple[str, ...]:
 def load_runs(path: Path) -> tuple[Run, ...]:
     """Read runs from a JSON list, from JSON Lines, or from an object of answers by task id.
 
-    Raises UserError for a file that cannot be read or holds no run.
+    Raises UserError for a file that cannot be read or has no run.
     """
     if path.is_dir():
         raise UserError(
