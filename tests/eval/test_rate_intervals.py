@@ -9,17 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.worlds.proportions import (
-    average_coverage,
-    bimodal_prior,
-    wald,
-    worst_coverage,
-)
 from trajudge.stats import intervals as binomial
 from trajudge.stats.intervals import (
     Ints,
     between_clusters,
-    clopper_pearson,
     clustered_agreement,
     clustered_differences,
     clustered_limits,
@@ -161,15 +154,10 @@ def test_a_part_of_a_hit_counts_as_that_part() -> None:
 
 
 def runs_of(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> Ints:
-    if kind == "1 to 20":
-        return rng.integers(1, 21, shape)
-    if kind == "1 or 12":
-        return rng.choice([1, 1, 1, 12], shape)
-    sizes = np.full(shape[1], 4) if kind == "4" else np.geomspace(2, 60, shape[1]).astype(np.int64)
-    return np.tile(sizes, (shape[0], 1))
+    return rng.choice([1, 1, 1, 12] if kind == "1 or 12" else [4], shape)
 
 
-@pytest.mark.parametrize("runs", ["4", "1 to 20", "1 or 12", "sites of 2 to 60"])
+@pytest.mark.parametrize("runs", ["4", "1 or 12"])
 def test_rates_cover_where_tasks_are_few_or_uneven(runs: str) -> None:
     """Beta-binomial tasks: mean at least 94 %, no cell below 91 %, but for Monte Carlo error."""
     draws, shares = 1_000, []
@@ -187,50 +175,97 @@ def test_rates_cover_where_tasks_are_few_or_uneven(runs: str) -> None:
     assert min(shares) >= 0.91 - 3 * (0.91 * 0.09 / draws) ** 0.5
 
 
-@pytest.mark.parametrize("share", [0.8, 1.0])
-def test_rates_cover_where_tasks_succeed_or_fail_throughout(share: float) -> None:
-    """That share of the tasks has one outcome in all runs, which no beta-binomial rate has."""
-    draws, shares = 1_000, []
-    for cell, (tasks, runs, truth) in enumerate(
-        product((8, 16, 40), ("4", "1 to 20", "1 or 12"), (0.1, 0.3, 0.5, 0.9))
-    ):
-        rng = np.random.default_rng([cell, round(10 * share)])
-        trials = runs_of(runs, (draws, tasks), rng)
-        throughout = rng.random(trials.shape) < share
-        each = np.where(throughout, rng.random(trials.shape) < truth, truth)
-        interval = clustered_rates(rng.binomial(trials, each), trials, [tasks]).interval
-        shares.append(interval.covers(truth).mean())
-    assert np.mean(shares) >= 0.94
-    assert min(shares) >= 0.91
+# Whether these cover is measured by ``python -m benchmarks.coverage``; an edit of any part of the
+# formulas moves one of them. Hits and trials of tasks, sizes of strata, and the limits.
+@pytest.mark.parametrize(
+    ("hits", "trials", "sizes", "low", "high"),
+    [
+        ([4, 3, 4, 0, 2, 4, 1, 3], [4] * 8, [8], 0.36529822, 0.86362091),
+        ([4, 0, 4, 4, 0, 4, 4, 4, 0, 4], [4] * 10, [10], 0.34429061, 0.91204206),
+        ([1, 0, 1, 9, 1, 15, 0, 2], [1, 1, 1, 12, 1, 20, 1, 4], [8], 0.39699608, 0.89869206),
+        ([3, 3, 3, 3], [3] * 4, [4], 0.56674384, 1),
+        ([1] * 20 + [0] * 4 + [30], [1] * 24 + [40], [25], 0.19217312, 0.98169098),
+        (
+            [4, 2, 0, 3, 1, 0, 2, 2, 0, 1],
+            [4, 4, 4, 4, 8, 1, 8, 1, 8, 1],
+            [4, 2, 2, 2],
+            *(0.12229631, 0.67316908),
+        ),
+    ],
+)
+def test_limits_of_a_rate(
+    hits: list[float], trials: list[float], sizes: list[int], low: float, high: float
+) -> None:
+    interval = clustered_rates(hits, trials, sizes).interval
+    assert (interval.low[()], interval.high[()]) == pytest.approx((low, high))
+    assert interval.estimate[()] == pytest.approx(sum(hits) / sum(trials))
 
 
-def test_of_few_tasks_the_interval_is_narrower_than_korn_and_graubards() -> None:
-    """16 tasks of 4 runs, 90 % of them successes, correlation 0.3: theirs, from the estimated
-    design effect and both quantiles of Student (1998), covers as often and is wider."""
-    rng, draws = np.random.default_rng(5), 2_000
-    hits = rng.binomial(4, rng.beta(0.9 * 7 / 3, 0.1 * 7 / 3, (draws, 16)))
-    trials = np.full(hits.shape, 4.0)
-    rate = hits.mean(axis=1) / 4
-    variance = between_clusters(hits - 4 * rate[:, None], np.array([16])) / 64**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.fmin(rate * (1 - rate) / variance, 64) * (1.998 / 2.131) ** 2
-    theirs = clopper_pearson(rate * np.fmin(effective, 64), np.fmin(effective, 64))
-    ours = clustered_rates(hits, trials, [16]).interval
-    assert ours.covers(0.9).mean() >= 0.94
-    assert ours.width.mean() < 0.96 * theirs.width.mean()
+@pytest.mark.parametrize(
+    ("hits", "trials", "sizes", "expected"),
+    [
+        (
+            [[4, 3, 4, 2, 3, 4, 1, 3], [3, 1, 4, 0, 2, 2, 1, 1]],
+            [[4] * 8] * 2,
+            [8],
+            (0.3125, 0.1150711, 0.46945396, 0.0040474),
+        ),
+        (
+            [[5, 5, 4, 3, 0, 5, 2, 5, 1, 5], [5, 5, 4, 3, 0, 5, 1, 5, 1, 5]],
+            [[5] * 10] * 2,
+            [10],
+            (0.02, -0.1022006, 0.1565382, 0.629036),
+        ),
+        ([[5, 1, 3], [4, 1, 1]], [[5] * 3] * 2, [3], (0.2, -0.3251884, 0.5652665, 0.4747365)),
+        (
+            [[3, 1, 0, 6, 2], [1, 0, 1, 2, 4]],
+            [[4, 1, 2, 8, 2], [2, 3, 2, 8, 6]],
+            [5],
+            (0.32493, -0.3369106, 0.7122793, 0.2670859),
+        ),
+        (
+            [[4, 2, 0, 3, 1, 0, 2, 2], [3, 2, 1, 0, 1, 1, 0, 2]],
+            [[4] * 8] * 2,
+            [4, 2, 2],
+            (0.125, -0.1968233, 0.4126558, 0.3983226),
+        ),
+    ],
+)
+def test_limits_of_a_difference(
+    hits: list[list[float]],
+    trials: list[list[float]],
+    sizes: list[int],
+    expected: tuple[float, ...],
+) -> None:
+    found = clustered_differences(hits, trials, sizes)
+    made = (*(getattr(found.interval, name) for name in ("estimate", "low", "high")), found.p_value)
+    assert [float(each) for each in made] == pytest.approx(expected, rel=1e-4)
 
 
-def test_weighted_rates_cover_and_equal_weights_are_none() -> None:
-    """30 tasks of 4 runs; what succeeds is drawn half as often, weighted by one over that."""
-    rng, covered = np.random.default_rng(6), []
-    for _ in range(400):
-        success = rng.random((30, 4)) < rng.beta(1, 1, (30, 1))
-        chance = np.where(success, 0.45, 0.9)
-        drawn = rng.random((30, 4)) < chance
-        task = np.nonzero(drawn)[0]
-        found = rates_by_cluster(success[drawn], 1.0, task, weights=1 / chance[drawn]).interval
-        covered.append(bool(found.covers(0.5)[0]))
-    assert np.mean(covered) >= 0.95 - 3 * 0.011
+@pytest.mark.parametrize(
+    ("sizes", "kappa", "mcc"),
+    [
+        ([12], (0.2532303, 0.7436324), (0.2553874, 0.7423010)),
+        ([7, 5], (0.2359736, 0.7603211), (0.2380312, 0.7587943)),
+    ],
+)
+def test_limits_of_agreement(
+    sizes: list[int], kappa: tuple[float, float], mcc: tuple[float, float]
+) -> None:
+    cells = "2101 0013 3001 1201 0112 2011 0004 3100 1012 0103 4000 1111"
+    counts = np.array([[*map(int, task)] for task in cells.split()])
+    for interval, limits in zip(clustered_agreement(counts, sizes), (kappa, mcc), strict=True):
+        assert (interval.low, interval.high) == pytest.approx(limits, rel=1e-5)
+    few, _ = clustered_agreement(counts[:2], [2])
+    assert np.isnan(few.low)
+
+
+def test_weights_of_runs() -> None:
+    hits, task = [1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0], [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 4, 4]
+    weights = [1, 2, 1, 1, 1, 3, 1, 1, 2, 1, 1, 1]
+    found = rates_by_cluster(hits, 1.0, task, weights=weights).interval
+    assert found.estimate == pytest.approx(10 / 16)
+    assert (found.low[0], found.high[0]) == pytest.approx((0.21498369, 0.91025836))
     same = rates_by_cluster(HIT, 1.0, TASK, weights=np.full(len(HIT), 7.0)).interval
     assert same.low == rates_by_cluster(HIT, 1.0, TASK).interval.low
     with pytest.raises(ValueError, match="weights must be positive"):
@@ -263,30 +298,6 @@ def test_strata_in_which_one_task_has_trials_share_one_mean() -> None:
     assert degrees_of_freedom(trials, np.array([1, 1, 2, 1, 1, 2])) == 3
 
 
-def test_rates_cover_in_many_small_strata_and_are_not_all_of_the_line() -> None:
-    """Seven applications with a task run many times and one run once, as in the bundled sample,
-    whose rates differ; a judge accepts a seventh of the runs."""
-    rng, draws = np.random.default_rng(3), 4000
-    runs = np.array([16, 15, 1, 1, 16, 1, *[15, 1] * 5])
-    sizes = np.array([4, 2, 2, 2, 2, 2, 2])
-    rate = np.repeat([0.9, 0.3, 0.6, 0.5, 0.8, 0.4, 0.7], sizes)
-    accepted = rng.binomial(np.broadcast_to(runs, (draws, 16)), 1 / 7)
-    right = rng.binomial(accepted, rng.beta(2 * rate, 2 * (1 - rate), (draws, 16)))
-    interval = clustered_rates(right, accepted, sizes).interval
-    truth = (runs * rate).sum() / runs.sum()
-    assert ((interval.low <= truth) & (truth <= interval.high)).mean() >= 0.95
-    assert interval.width.mean() < 0.75
-
-
-def test_kappa_is_bounded_where_the_tasks_bound_it() -> None:
-    counts = RNG.multinomial(4, [0.3, 0.1, 0.1, 0.5], 80)
-    kappa, mcc = clustered_agreement(counts, [80])
-    for interval in (kappa, mcc):
-        assert 0 < interval.low < interval.estimate < interval.high < 1
-    few, _ = clustered_agreement(counts[:2], [2])
-    assert np.isnan(few.low)
-
-
 def test_limits_as_numbers_know_who_succeeds_together() -> None:
     hits = [True] * 12 + [False] * 12
     alone = clustered_limits(hits, range(24))
@@ -298,22 +309,6 @@ def test_limits_as_numbers_know_who_succeeds_together() -> None:
     assert clustered_limits([True, False], ["a", "a"]) == (None, None)
     assert clustered_limits([True, False], ["a", "a"], ["x", "y"]) != (None, None)
     assert clustered_limits([], []) == (None, None)
-
-
-@pytest.mark.parametrize("tasks", [2, 3, 4, 8])
-def test_few_tasks_show_no_difference_where_there_is_none(tasks: int) -> None:
-    """Two rates with one truth, of tasks that succeed with probabilities that are uniform, 5 runs
-    each. Of two tasks 21 % had a p-value below 0.001, of three 6 %, of four 2 %: their correlation
-    was then close to 1, where the limits stay in place however sure they have to be."""
-    rng = np.random.default_rng(0)
-    truth = rng.random((1_000, tasks, 1))
-    hits = (rng.random((2, 1_000, tasks, 5)) < truth).sum(axis=-1)
-    found = clustered_differences(hits, np.full(hits.shape, 5), [tasks])
-    known = ~np.isnan(found.interval.low)
-    assert known.mean() > 0.5
-    assert (found.p_value[known] < 0.001).mean() <= 0.004
-    excludes = (found.interval.low[known] > 0) | (found.interval.high[known] < 0)
-    assert excludes.mean() <= 0.06
 
 
 def test_a_difference_of_many_tasks_is_as_it_was() -> None:
@@ -328,30 +323,3 @@ def test_a_difference_of_many_tasks_is_as_it_was() -> None:
     width = float(found.interval.high - found.interval.low)
     assert width == pytest.approx(2 * 1.972 * spread, rel=0.05)
     assert float(found.p_value) < 0.001
-
-
-def test_two_judges_that_are_all_but_one_keep_a_narrow_interval_of_thirty_tasks() -> None:
-    """They differ in 1 % of the successes and 3 % of the failures. The mean width is 0.064 without
-    a cap of the correlation, and was 0.072 with (f - 1) / f."""
-    rng = np.random.default_rng(7)
-    first = rng.random((1_000, 30, 5)) < rng.beta(3, 1, (1_000, 30, 1))
-    changed = rng.random(first.shape) < np.where(first, 0.01, 0.03)
-    hits = np.stack([first, first ^ changed]).sum(axis=-1)
-    limits = clustered_differences(hits, np.full(hits.shape, 5), [30]).interval
-    assert (limits.high - limits.low).mean() < 0.067
-    assert ((limits.low <= 0) & (limits.high >= 0)).mean() > 0.95
-
-
-BUDGETS = (1, 3, 5, 10, 20)
-
-
-def test_wald_covers_a_quarter_at_three_rollouts_and_wilson_ninety_five_percent() -> None:
-    prior = bimodal_prior(3)
-    assert average_coverage(wald, 3, prior) == pytest.approx(0.25, abs=0.01)
-    for budget in BUDGETS:
-        assert average_coverage(wilson, budget, prior) == pytest.approx(0.95, abs=0.01)
-
-
-def test_average_is_not_worst_case() -> None:
-    assert [round(worst_coverage(wilson, r), 3) for r in (1, 3, 20)] == [0.793, 0.827, 0.837]
-    assert all(worst_coverage(clopper_pearson, r) >= 0.95 for r in (1, 3, 20))

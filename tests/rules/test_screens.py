@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.commands import rules_blind as blind
-from tests.commands import rules_evaluate as evaluate
-from tests.rules.verified.tasks import answer, page
 from tests.samples import narrow
 from tests.screens import one_screen
 from trajudge.rules.verdict import Outcome
@@ -34,30 +30,6 @@ def test_blind_agents_take_one_screen(
     assert "agents that never see a page pass" in " ".join(lines[:2])
     head = next(n for n, line in enumerate(lines) if line.startswith("agent "))
     assert lines[head + 1].startswith("union ")
-
-
-@pytest.mark.real_data
-def test_evaluated_runs_of_the_real_tasks_take_one_screen(
-    real_data: Path,
-    tmp_path: Path,
-    width: int,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    tasks = real_data / "webarena" / "webarena-verified.json"
-    har = json.dumps({"log": {"entries": [page("/"), page("/a")]}})
-    for record in json.loads(tasks.read_bytes())[:40]:
-        own = tmp_path / "runs" / str(record["task_id"])
-        own.mkdir(parents=True)
-        (own / "agent_response.json").write_text(json.dumps(answer(["a"])))
-        (own / "network.har").write_text(har)
-    words = ["--tasks", str(tasks), "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "o")]
-    assert evaluate(words) == 0
-    lines = one_screen(capsys.readouterr().out.replace(str(tmp_path), "DIR"), width)
-    assert " of 40 runs passed" in lines[0]
-    assert any(line.startswith("what did not hold") for line in lines)
-    shutil.rmtree(tmp_path / "o")
-    assert evaluate([*words, "--full"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) > len(lines)
 
 
 def test_any_number_of_sites_and_failures_takes_one_screen(width: int) -> None:

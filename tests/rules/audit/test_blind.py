@@ -206,13 +206,3 @@ def test_table_13_on_the_published_tasks(real_data: Path) -> None:
     # The paper's overall 13.8 % adds the rows, 40 of a model with knowledge among them.
     assert round(100 * (sum(len(score.passed) for score in made) + 40) / 812, 1) == 13.8
     assert len(union(made).passed) == 60
-
-
-@pytest.mark.real_data
-def test_naive_agents_do_pass_hard_tasks(real_data: Path) -> None:
-    folder = real_data / "webarena"
-    hard = set(json.loads((folder / "webarena-verified-hard.json").read_text())["task_ids"])
-    tasks = [task for task in load_tasks(folder / "test.raw.json") if task.task_id in hard]
-    made = blind_scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, SUITE.idle_trace)
-    by_agent = {score.agent: len(score.passed) for score in made}
-    assert (len(tasks), by_agent["na"], len(union(made).passed)) == (258, 9, 11)

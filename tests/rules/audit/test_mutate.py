@@ -224,21 +224,6 @@ def test_the_finding_and_the_worst_change_stand_first_and_all_changes_behind_ful
     assert shown.count("\ntask lax: accepted ") == 2
 
 
-@narrow
-@pytest.mark.real_data
-def test_the_report_on_a_published_file_takes_one_screen(
-    real_data: Path,
-    screen_lines: Callable[[], list[str]],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ["--tasks", str(real_data / "webarena" / "test.raw.json")]
-    assert main(words) == 0
-    lines = screen_lines()
-    assert main([*words, "--full"]) == 0
-    full = capsys.readouterr().out
-    assert len(full.splitlines()) > len(lines) or " more: --full" not in "".join(lines)
-
-
 class Equality:
     """The strictest rule: the answer and the trace are those of the task."""
 
@@ -339,11 +324,6 @@ def test_long_lists_are_tried_within_bounds() -> None:
     answer = list(range(1_000))
     made = report(MutationCase(name="long", task=None, answer=answer), Anything())
     assert all(rate.trials <= 2 * MOST for rate in made.mutators)
-
-
-def test_a_report_is_a_json_value() -> None:
-    made = report(CASE, Equality())
-    assert msgspec.json.decode(msgspec.json.encode(made), type=MutationReport) == made
 
 
 def answers(mutator: str, answer: Any, **facts: Any) -> list[Any]:

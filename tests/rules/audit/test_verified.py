@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.commands import rules_lint as lint
 from tests.rules.verified.tasks import answer, mutation, navigation, task
 from trajudge.rules.audit.blind import blind_scores
 from trajudge.rules.audit.suites import suite
@@ -21,7 +20,7 @@ from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.tasks import load_tasks, task_record
-from trajudge.rules.webarena.tasks import DIALECTS, detected
+from trajudge.rules.webarena.tasks import DIALECTS
 
 A_BODY_OF_A_GET = 423
 POST = {"expected": {"url": "__SHOPPING__/p", "http_method": "POST", "post_data": {"a": "x"}}}
@@ -209,14 +208,6 @@ def tasks(tmp_path: Path) -> Path:
         check["expected"].pop("unset", None)
     path.write_text(json.dumps([record]))
     return path
-
-
-def test_the_dialect_is_recognised_and_its_tasks_are_linted(
-    tasks: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert detected(tasks).name == "verified"
-    assert lint(["--tasks", str(tasks)]) == 0
-    assert "no_evidence" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("mode", SUITE.modes)

@@ -290,18 +290,6 @@ def test_activity_asks_for_a_page_of_the_tasks_site() -> None:
     assert active.evaluate(what, answer(["a"]), None).outcome is Outcome.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("status", "answered"),
-    [(199, False), (200, True), (302, True), (399, True), (400, False), (404, False), (503, False)],
-)
-def test_an_error_of_the_site_is_no_activity(status: int, answered: bool) -> None:
-    asked = trace(page("/nowhere", status))
-    verdict = VerifiedEvaluator(hosts=HOSTS, activity=True).evaluate(
-        task(["a"]), answer(["a"]), asked
-    )
-    assert failed(verdict) == ([] if answered else ["activity"])
-
-
 def test_a_bad_pattern_of_the_specification_is_unknown() -> None:
     check = {"expected": {"url": "^__SHOPPING__/(x$", "http_method": "POST"}}
     verdict = SOUND.evaluate(mutation(check), MUTATED, trace(HOME, request("/x", "POST")))

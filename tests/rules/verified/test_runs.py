@@ -22,7 +22,6 @@ from tests.rules.against_package.peer import PACKAGE
 from tests.rules.verified.tasks import answer, page, request, task
 from tests.tables import mistakes
 from tests.trajectories.loaders import made
-from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
 from trajudge.rules.verified import runs as submission
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
@@ -117,11 +116,6 @@ def test_the_results_do_not_depend_on_the_number_of_workers(runs: tuple[Path, Pa
         assert _judge(runs, "--workers", workers) == 0
         found.append({k: v for k, v in _summary(runs).items() if k != "seconds"})
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_both_modes_run(runs: tuple[Path, Path], mode: Mode) -> None:
-    assert _judge(runs, "--mode", mode) == 0
 
 
 @pytest.mark.parametrize(
