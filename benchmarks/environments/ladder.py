@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
 from benchmarks.environments.sample import configs
 from trajudge.environments.agents.ladder import RUNGS, LadderAgent, Skills
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.agents.script import ORACLE
+from trajudge.environments.agents.script import LADDER, ORACLE
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.checks.guessing import guessing_floors
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.spec import App
-from trajudge.environments.recording.episode import play_offline
-from trajudge.environments.recording.recorder import recorded_offline
+from trajudge.environments.recording.recorder import Recorder, open_recorder
 from trajudge.stats.intervals import wilson
 
 
 def ladder(instances: int) -> None:
     """Success of the ladder's agents by level over all scenarios, with Wilson intervals; of P
     without each of its skills; and how often the best guess is right."""
-    full = RUNGS["P"] or Skills()
-    without = {f"P-{name}": full._replace(**{name: False}) for name in Skills._fields}
+    names = {rung: name for name, rung in LADDER.items()}
+    climbers = {rung: (names[rung], "") for rung in RUNGS}
+    climbers |= {f"P-{skill}": (names["P"], skill) for skill in Skills._fields}
+    climbers["O"] = ORACLE, ""
     solved: dict[tuple[str, int], list[bool]] = {}
-    rungs = {**RUNGS, **without}
-    for name in APPS:
-        app = load_app(name)
-        for case in _of_each(app, instances):
-            for rung, skills in (*rungs.items(), ("O", None)):
-                played = _climb(case, rung, skills)
-                solved.setdefault((rung, case.level), []).append(played)
-    for rung in (*rungs, "O"):
+    with open_recorder(1, engine="text") as recorder:
+        for case in chain.from_iterable(_of_each(load_app(name), instances) for name in APPS):
+            for rung, climber in climbers.items():
+                climbs = _climbs(recorder, case, *climber)
+                solved.setdefault((rung, case.level), []).append(climbs)
+    for rung in climbers:
         cells = []
         for level in (1, 2, 3):
             runs = solved[rung, level]
@@ -62,13 +61,13 @@ def _of_each(app: App, instances: int) -> Iterator[Case]:
         yield from islice((case for case in checked if isinstance(case, Case)), instances)
 
 
-def _climb(case: Case, rung: str, skills: Skills | None) -> bool:
-    """Tell whether an agent of a rung solves a case in the text engine."""
-    agent = ORACLE if rung == "O" else f"ladder-{rung}"
+def _climbs(recorder: Recorder, case: Case, agent: str, lacking: str) -> bool:
+    """Tell whether an agent, or P without the skill that it is ``lacking``, solves a case."""
     job = Job(config=case.config, agent=agent, goal=case.goal, shortest=case.shortest)
-    if rung == "O":
-        run = recorded_offline(job, 1)
+    if lacking:
+        full = RUNGS["P"] or Skills()
+        rest, rng = full._replace(**{lacking: False}), generator("ladder", lacking)
+        run = recorder.play(job, lambda served: LadderAgent(served.goal, rest, rng))
     else:
-        rng = generator("climb", rung, case.id)
-        run = play_offline(job, lambda served: LadderAgent(served.goal, skills, rng), b"ladder" * 6)
+        run = recorder.record(job)
     return run.finding.labels.success is True

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from tests.tables import mistakes
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, LADDER, RESILIENT, Behaviour
-from trajudge.environments.model.case import write_cases
+from trajudge.environments.model.case import read_cases, write_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.variant import MARK, RunVariant
 from trajudge.environments.recording.campaign import (
@@ -38,6 +39,7 @@ from trajudge.environments.recording.journal import COUNTED, Journal
 from trajudge.environments.recording.recorder import run_name
 from trajudge.eval.judge import main as judge
 from trajudge.rules.verified.network import load_trace
+from trajudge.rules.verified.tasks import load_tasks
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.commands import FAILURES, INTERRUPTED, OK, USAGE_ERROR
@@ -204,6 +206,29 @@ def test_a_text_recording_is_the_same_files_again(cases: Path, tmp_path: Path) -
     runs = runs_of(tmp_path / "a")
     assert {run.key.agent for run in runs} > {*AGENTS, *LADDER, *RESILIENT}
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_a_recording_is_handed_on_with_card_cases_and_specifications(
+    cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the documented command for a reference set writes, at a small size."""
+    out = tmp_path / "reference"
+    words = ["--engine", "text", "--agent", "ladder", "all"]
+    assert main(["--cases", str(cases), "--out", str(out), *words]) == OK
+    card = (out / "README.md").read_text()
+    labels = annotation_store.load(out / "labels.jsonl")
+    assert len(labels) == len(runs_of(out)) and f"# {len(labels)} runs" in card
+    assert f"{sum(one.success is True for one in labels)} succeeded" in card
+    assert f"| shop | {len(labels)} |" in card
+    listed = set(re.findall(r"^\| `([\w.]+)/?` \|", card, flags=re.M))
+    assert listed == {path.name for path in out.iterdir()} - {"README.md"}
+    assert read_cases(out / "cases.jsonl") == read_cases(cases)
+    assert [task.intent for task in load_tasks(out / "tasks.json")] == [
+        case.goal for case in read_cases(cases)
+    ]
+    words = ["--judge", "heuristic", "--data", f"trajudge:{out}"]
+    assert judge([*words, "--out", str(tmp_path / "run")]) == OK
+    assert f"Coverage: {len(labels)} of {len(labels)} judged" in capsys.readouterr().out
 
 
 @pytest.mark.browser

@@ -180,6 +180,21 @@ def test_a_run_of_an_unknown_case_is_refused(recorded: tuple[Path, Path]) -> Non
         outcomes(folder, {})
 
 
+def test_a_run_with_other_noise_belongs_to_its_case(recorded: tuple[Path, Path]) -> None:
+    """Cases that were generated with noise hold none without."""
+    folder, cases = recorded
+    quiet = {one.id: one for one in read_cases(cases)}
+    noised = (one.config.model_copy(update={"noise": 17}) for one in quiet.values())
+    noisy = [
+        one.model_copy(update={"config": config})
+        for one, config in zip(quiet.values(), noised, strict=True)
+    ]
+    found = outcomes(folder, {one.id: one for one in noisy})
+    assert [run.case for run in found] == noisy
+    assert [run.success for run in found] == [success for *_, success in RUNS]
+    assert {run.case.id for run in outcomes(folder, quiet)} == set(quiet)
+
+
 def made(agent: str, successes: dict[tuple[str, str], bool]) -> list[RunOutcome]:
     """One run of an agent for each application and scenario."""
     return [

@@ -209,7 +209,7 @@ class Policy:
         if intent.label is None:
             link = links[int(self.rng.integers(len(links)))] if links else None
         else:
-            link = _find(view, ("link",), self._said(intent.label))
+            link = _find(view, _ROLES["follow"], self._said(intent.label))
         if link is None and intent.label is not None:
             opened = self._unfold(PlanStep("follow", intent.label, why=intent.why), view)
             if opened is not None:

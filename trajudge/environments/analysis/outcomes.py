@@ -38,19 +38,20 @@ class RunOutcome(NamedTuple):
 
 
 def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
-    """Return the runs of a recorded folder. A run of no case (its noise was added) belongs to the
-    case without noise. Raises UserError for a folder that is none, or a run of an unknown case or
-    without a label, which would count as ambiguous."""
+    """Return the runs of a recorded folder. A run of no case (an agent had it with other noise)
+    belongs to the case that differs in its noise alone. Raises UserError for a folder that is none,
+    or a run of an unknown case or without a label, which would count as ambiguous."""
     if not (folder / LABELS).is_file():
         raise UserError(
             f"{folder}: has no {LABELS}: name a folder that  trajudge env record  wrote"
         )
     labels = {a.key: a.success for a in annotation_store.load(folder / LABELS)}
+    known = {_quiet(name): case for name, case in cases.items()} | cases
     runs = []
     for entry in store.read(folder):
         if not isinstance(entry, Trajectory):
             raise UserError(f"{entry.source}: {entry.reason}")
-        case = cases.get(entry.raw_task_id) or cases.get(_quiet(entry.raw_task_id))
+        case = known.get(entry.raw_task_id) or known.get(_quiet(entry.raw_task_id))
         if case is None:
             raise UserError(
                 f"{folder}: no case is called {entry.raw_task_id}: give the --cases that the "

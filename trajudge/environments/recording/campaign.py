@@ -37,6 +37,7 @@ from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.model.config import Config, Engine
 from trajudge.environments.model.payload import USER_CONTENT, Payload, drawn, read_payloads
 from trajudge.environments.model.variant import MARK, RunVariant
+from trajudge.environments.recording.card import write_card
 from trajudge.environments.recording.episode import Recorded
 from trajudge.environments.recording.fault_proxy import FaultArm, check_plan
 from trajudge.environments.recording.journal import COUNTED, Journal, assemble
@@ -204,7 +205,8 @@ def record(
     can be recorded any more; the runs until then are kept. With an ``arm`` the browsers are behind
     a proxy that carries out its faults; ``spent`` dollars of the budget went to other arms."""
     model, seed = plan.model, plan.seed
-    jobs = jobs_for(read_cases(plan.cases), plan.names, plan.attempts)
+    cases = read_cases(plan.cases)
+    jobs = jobs_for(cases, plan.names, plan.attempts)
     if plan.variants:
         jobs += variant_jobs(jobs, plan.variants, plan.payloads, seed)
     elif plan.payloads:
@@ -241,7 +243,9 @@ def record(
                     return recorder.play(job, lambda run: ModelAgent(client, job, run.goal))
 
                 failed += each(by_model, ask, side_by_side="threads", halt=client.stop)
-    return CampaignResult(assemble(journal, [run_name(job) for job in jobs]), failed, failures)
+    counts = assemble(journal, [run_name(job) for job in jobs])
+    write_card(out, cases, plan.engine, seed)
+    return CampaignResult(counts, failed, failures)
 
 
 def _play_plugin(plugins: Mapping[str, AgentPlugin], recorder: Recorder, job: Job) -> Recorded:
