@@ -576,9 +576,3 @@ def test_options_of_another_data_set_are_refused(capsys: pytest.CaptureFixture[s
     assert "--screenshots goes with agentrewardbench" in capsys.readouterr().err
     assert main(["data", "fetch", "agentrewardbench", "--no-images"]) == 2
     assert "--no-images goes with cuaverifierbench" in capsys.readouterr().err
-
-
-def test_the_pinned_files() -> None:
-    assert len(cuaverifierbench.FILES) == 6
-    assert sum(entry.size for entry in cuaverifierbench.FILES.values()) == 1_502_610_192
-    assert {len(entry.hash) for entry in cuaverifierbench.FILES.values()} == {64}

@@ -173,14 +173,6 @@ def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
     assert (found.goal, found.metadata) == ("a\ufffd b", {"x": ["\ufffd"]})
 
 
-def test_a_surrogate_escape_of_another_tool_is_read(tmp_path: Path) -> None:
-    path = store.write(tmp_path, [trajectory(goal="HERE")])
-    path.write_text(path.read_text().replace("HERE", r"x\ud800"))
-    (found,) = read_all(tmp_path)
-    assert isinstance(found, model.Trajectory)
-    assert found.goal == "x\ufffd"
-
-
 def test_an_image_is_written_once(tmp_path: Path) -> None:
     source = tmp_path / "shot.png"
     source.write_bytes(png(7))

@@ -72,19 +72,30 @@ def is_number(incoming: Incoming, *numbers: int) -> bool:
     return any(f"number {number}." in incoming.prompt for number in numbers)
 
 
+USAGE_LIMIT = (
+    "You have reached your specified API usage limits. You will regain access on 2026-04-01."
+)
+NOT_ACTIVE = "Your account is not active, please check your billing details on our website."
+
+
 @pytest.mark.parametrize(
     ("status", "message", "sentence"),
     [
         (402, "Insufficient credits.", "no credit left to ask gpt-4o (402: Insufficient credits.)"),
         (404, "The model does not exist", "does not serve gpt-4o (404: The model does not exist)"),
         (400, "x/y is not a valid model ID", "does not serve gpt-4o (400: x/y is not a valid"),
+        (400, USAGE_LIMIT, USAGE_LIMIT[:-1]),
+        (400, "This organization has been disabled.", "This organization has been disabled"),
+        (400, "User location is not supported for the API use.", "location is not supported"),
+        (429, NOT_ACTIVE, NOT_ACTIVE[:-1]),
+        (429, "Your prepayment credits are depleted. Please go.", "credits are depleted. Please"),
     ],
 )
 async def test_a_model_that_cannot_be_asked_ends_the_run_at_once(
     status: int, message: str, sentence: str
 ) -> None:
     with LlmServer(text=lambda _: said(status, message)) as server:
-        results = await ask(server, 200)
+        results = await ask(server, 40)
         assert server.stats.requests <= 4
     assert {type(result) for result in results} == {UserError}
     assert sentence in str(results[0])
@@ -115,30 +126,6 @@ async def test_ten_403s_without_an_answer_end_the_run_with_a_sentence() -> None:
     assert end.startswith("10 requests were refused and none answered: 127.0.0.1:")
     assert "answered 403: Forbidden: check that the key in OPENAI_API_KEY may use gpt-4o" in end
     assert end.endswith("start again with --retry-failed")
-
-
-USAGE_LIMIT = (
-    "You have reached your specified API usage limits. You will regain access on 2026-04-01."
-)
-NOT_ACTIVE = "Your account is not active, please check your billing details on our website."
-
-
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        (400, USAGE_LIMIT),
-        (400, "This organization has been disabled."),
-        (400, "User location is not supported for the API use."),
-        (429, NOT_ACTIVE),
-        (429, "Your prepayment credits are depleted. Please go to AI Studio."),
-    ],
-)
-async def test_an_account_that_may_not_ask_ends_the_run_at_once(status: int, message: str) -> None:
-    with LlmServer(text=lambda _: said(status, message)) as server:
-        results = await ask(server, 40)
-        assert server.stats.requests <= 4
-    assert {type(result) for result in results} == {UserError}
-    assert message.removesuffix(".") in str(results[0])
 
 
 @pytest.mark.parametrize(("status", "kind"), [(400, BadRequest), (413, ContextOverflow)])
@@ -185,30 +172,25 @@ async def test_403s_among_answers_are_those_judgments_failures() -> None:
     assert [type(result) for result in results] == [Reply, *[Forbidden] * 39, *[Reply] * 20]
 
 
-async def test_a_prompt_that_moderation_refuses_is_refused_and_not_asked_again(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("refusal", "kind", "again"),
+    [
+        (said(403, MODERATED), Refused, 0),
+        (Outgoing(403, FIREWALL, {"content-type": "text/html"}), Blocked, 1),
+    ],
+    ids=["moderation", "firewall"],
+)
+async def test_what_moderation_refuses_is_kept_and_a_firewalls_page_asked_again_by_the_next_run(
+    refusal: Outgoing, kind: type[CallFailed], again: int, tmp_path: Path
 ) -> None:
     def respond(incoming: Incoming) -> Outgoing:
-        return said(403, MODERATED) if is_number(incoming, 0) else answer(incoming, "yes")
+        return refusal if is_number(incoming, 0) else answer(incoming, "yes")
 
-    for requests in (3, 0):
+    for requests in (3, again):
         with LlmServer(text=respond) as server:
             results = await ask(server, 3, cache=tmp_path / "cache.sqlite")
             assert server.stats.requests == requests
-        assert [type(result) for result in results] == [Refused, Reply, Reply]
-
-
-async def test_a_firewalls_page_is_refused_but_asked_again_by_the_next_run(tmp_path: Path) -> None:
-    def respond(incoming: Incoming) -> Outgoing:
-        if is_number(incoming, 0):
-            return Outgoing(403, FIREWALL, {"content-type": "text/html"})
-        return answer(incoming, "yes")
-
-    for requests in (3, 1):
-        with LlmServer(text=respond) as server:
-            results = await ask(server, 3, cache=tmp_path / "cache.sqlite")
-            assert server.stats.requests == requests
-        assert [type(result) for result in results] == [Blocked, Reply, Reply]
+        assert [type(result) for result in results] == [kind, Reply, Reply]
 
 
 async def test_a_firewall_before_every_prompt_ends_the_run() -> None:

@@ -60,17 +60,6 @@ def test_what_several_want_asked_again_is_asked_again_once(path: Path) -> None:
     run(main())
 
 
-def test_refresh_asks_again_and_keeps_the_new_reply(path: Path) -> None:
-    async def main() -> None:
-        server = Scripted(lambda request, nth: Reply(text=str(nth)))
-        judging = engine(server, cache=path)
-        assert (await judging.ask(request())).reply.text == "0"
-        assert (await judging.ask(request(), refresh=True)).reply.text == "1"
-        assert (await judging.ask(request())).reply.text == "1"
-
-    run(main())
-
-
 @pytest.mark.parametrize("error", [errors.Refused("filtered"), errors.ContextOverflow("too long")])
 def test_an_answer_that_is_an_error_is_kept(path: Path, error: errors.CallFailed) -> None:
     async def main(server: Scripted) -> None:

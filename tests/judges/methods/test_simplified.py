@@ -51,15 +51,6 @@ def test_the_prompt_is_the_golden_one(representation: Representation, success: s
     assert prompt == golden.read_text(encoding="utf-8")
 
 
-def test_shows_what_the_representation_names() -> None:
-    for representation in Representation:
-        ask = ScriptedAsk(GOOD)
-        judged(mug_run(), ask, representation=representation)
-        user = texts(ask.asked[0])[-1]
-        assert ("<axtree>" in user) == representation.shows_axtree
-        assert len(pictures(ask.asked[0])) == representation.shows_screenshot
-
-
 def test_pictures_of_the_goal_come_before_the_screenshot() -> None:
     ask = ScriptedAsk(GOOD)
     judged(mug_run(goal_images=(png(4, 4),)), ask, representation="both")

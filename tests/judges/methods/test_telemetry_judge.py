@@ -22,7 +22,6 @@ from trajudge.judges.telemetry import (
     features,
     fit,
     folds_of,
-    out_of_fold,
     read_model,
 )
 from trajudge.trajectories.model import Step, Trajectory
@@ -134,17 +133,6 @@ def test_the_folds_are_those_of_scikit_learn(seed: int) -> None:
     ours = folds_of(labels, groups, np.random.default_rng(seed), count)
     for mine, other in zip(ours, theirs, strict=True):
         assert [each.tolist() for each in mine] == [each.tolist() for each in other]
-
-
-def test_no_task_is_on_both_sides() -> None:
-    """Labels that are nothing but the task's cannot be learnt across tasks."""
-    rng = np.random.default_rng(5)
-    tasks = rng.normal(size=(60, len(FEATURES)))
-    rows = np.repeat(tasks, 4, axis=0)
-    labels = np.repeat(rng.random(60) < 0.5, 4)
-    held_out = out_of_fold(rows, labels, np.repeat(np.arange(60).astype(str), 4), rng)
-    accuracy = ((held_out > 0.5) == labels).mean()
-    assert 0.3 < accuracy < 0.7
 
 
 def test_without_a_threshold_that_reaches_the_target_nothing_is_accepted() -> None:

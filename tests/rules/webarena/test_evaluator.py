@@ -17,7 +17,6 @@ from trajudge.rules.webarena.evaluator import (
     alternatives,
     clean,
     evaluate_runs,
-    exact_match,
     must_include,
     post_address,
     render,
@@ -258,22 +257,6 @@ def test_cleaning_lowers_strips_and_takes_one_pair_of_quotes(text: str, cleaned:
     assert clean(text) == cleaned
 
 
-def test_visualwebarena_keeps_white_space() -> None:
-    assert clean(" 'Yes' ", strips=False) == " 'yes' "
-    assert not exact_match("tea", clean("tea ", strips=False), strips=False)
-
-
-def test_exact_means_all_of_it() -> None:
-    assert exact_match("'Yoga Ball'", "yoga ball")
-    assert not exact_match("Yoga ball", "a yoga ball")
-
-
-def test_including_means_any_part_of_it_which_is_the_weakness() -> None:
-    assert must_include("Yes", "yes, the final answer is no", ORIGINAL)
-    assert must_include("14", "2140", ORIGINAL)
-    assert not must_include("14", "1 4", ORIGINAL)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -288,12 +271,6 @@ def test_one_character_is_found_where_it_stands_alone(text: str) -> None:
 @pytest.mark.parametrize("text", ["12", "2.5", "1,2", "2/3", "2-3", "2:30", "~2", "x2", "n'2", ""])
 def test_one_character_is_not_found_inside_a_word(text: str) -> None:
     assert not must_include("2", text, ORIGINAL, lone=True)
-
-
-def test_only_a_lone_reference_of_one_character_is_held_to_words() -> None:
-    assert not must_include("2", "12", ORIGINAL, lone=True)
-    assert must_include("2", "12", ORIGINAL)
-    assert must_include("12", "2120", ORIGINAL, lone=True)
 
 
 # What NLTK 3.10.4 makes of them; it writes `` and '' for a quotation mark.
@@ -444,10 +421,6 @@ def test_visualwebarena_compares_addresses_as_texts(
     """One slash at the end does not count; the original harness takes all of them off."""
     for harness in (VISUAL, LITE):
         assert str(url_match([reference], found, harness, note)[0]) == held
-
-
-def test_webchorearena_compares_addresses_in_lower_case() -> None:
-    assert url_match([f"{SHOP}/Cart?Q=A"], f"{SHOP}/cart?q=a&b=1", CHORE)[0]
 
 
 def test_a_placeholder_needs_an_address() -> None:

@@ -59,18 +59,6 @@ def test_the_word_none_is_no_action(tmp_path: Path) -> None:
     assert [step.action for step in run.steps] == [None, None]
 
 
-def test_repeated_runs_are_attempts_in_the_order_of_their_dates(tmp_path: Path) -> None:
-    browsergym(tmp_path / "2025-01-03_00-00-00_A_on_webarena.3_5", cum_reward=0.25)
-    browsergym(tmp_path / "2025-01-02_00-00-00_A_on_webarena.3_6", cum_reward=0.5)
-    browsergym(tmp_path / "2025-01-01_00-00-00_A_on_webarena.12_6", task="webarena.12")
-    runs, [] = split(load(tmp_path))
-    assert [(run.key.task_id, run.key.attempt, run.official_reward) for run in runs] == [
-        ("webarena.12", 0, 1.0),
-        ("webarena.3", 0, 0.5),
-        ("webarena.3", 1, 0.25),
-    ]
-
-
 def test_without_its_arguments_the_folders_name_tells_agent_and_task(tmp_path: Path) -> None:
     (browsergym(tmp_path / NAME) / "exp_args.pkl").unlink()
     [run], [] = split(load(tmp_path))

@@ -106,25 +106,6 @@ def test_what_the_samples_hold(samples: Path) -> None:
     assert len({run.key for run in everything}) == 11
 
 
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", FILES)
-def test_inspect_itself_reads_the_same(samples: Path, name: str) -> None:
-    log = pytest.importorskip("inspect_ai.log", reason="inspect_ai is not installed")
-    theirs = log.read_eval_log(str(samples / name), resolve_attachments=True)
-    runs = [run for run in made.load(samples / name, "inspect") if isinstance(run, Trajectory)]
-    ours = {(run.key.task_id, run.key.attempt + 1): run for run in runs}
-    for sample in theirs.samples or []:
-        run = ours.pop((str(sample.id), sample.epoch))
-        calls = [getattr(message, "tool_calls", None) for message in sample.messages]
-        assert [step.action for step in run.steps if step.action] == [
-            "\n".join(f"{c.function}({json.dumps(c.arguments)})" for c in turn)
-            for turn in calls
-            if turn
-        ]
-        assert (run.answer or "") == sample.output.completion
-    assert ours == {}
-
-
 def _one(tmp_path: Path, **more: Any) -> Trajectory:
     return made.load_one(
         inspect_made.write(tmp_path / "a.eval", inspect_made.sample(**more)), "inspect"

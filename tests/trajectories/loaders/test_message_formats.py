@@ -468,12 +468,6 @@ def test_another_task_in_a_log_is_another_run(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["all.json", "all.jsonl"])
-def test_conversations_without_responses_stay_apart(tmp_path: Path, name: str) -> None:
-    loaded = made.load(made.write(tmp_path / name, [{"messages": made.anthropic()}] * 2))
-    assert [run.key.task_id for run in loaded if run.key] == ["all-1", "all-2"]
-
-
-@pytest.mark.parametrize("name", ["all.json", "all.jsonl"])
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_exchanges_beside_other_records_are_joined(tmp_path: Path, name: str, at: int) -> None:
     """A file may hold logs of several APIs and conversations: each run has its goal, which only the

@@ -1,162 +1,20 @@
-"""Message logs of three APIs: the samples beside readers of the SDKs' own models, and traps."""
+"""Message logs of three APIs: the samples, and traps."""
 
 from __future__ import annotations
 
-import base64
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.trajectories.loaders import conversations as made
-from trajudge.trajectories.loaders.messages import LEAKS, detect
+from trajudge.trajectories.loaders.messages import LEAKS
 from trajudge.trajectories.model import Trajectory, Unreadable
-
-ANSWER = "Three lamps cost less than $20."
-GOAL = "How many lamps cost less than $20?"
 
 
 @pytest.fixture
 def samples(real_data: Path) -> Path:
     return real_data / "formats" / "message_logs"
-
-
-Seen = tuple[list[str], list[str | None], str | None]
-
-
-def _seen(run: Trajectory) -> Seen:
-    """The actions, the colour that each step saw, and the answer."""
-    actions = [step.action for step in run.steps if step.action is not None]
-    return actions, [made.colour(step.observation.screenshot) for step in run.steps], run.answer
-
-
-def _colour(encoded: str) -> str:
-    pixels = {made.picture(name): name for name in made.COLOURS}
-    from trajudge.trajectories.model import ImageRef
-
-    return pixels.get(encoded) or str(made.colour(ImageRef(data=base64.b64decode(encoded))))
-
-
-def _of_anthropic(messages: list[dict[str, Any]]) -> Seen:
-    """Read with the SDK's model of a reply and of a result."""
-    from anthropic.types import Message
-
-    actions, seen, image, answer = [], list[str | None](), None, None
-    for message in messages:
-        if message["role"] == "user":
-            for block in message["content"] if isinstance(message["content"], list) else []:
-                for part in block["content"] if isinstance(block["content"], list) else []:
-                    image = _colour(part["source"]["data"]) if part["type"] == "image" else image
-            continue
-        reply = Message.model_validate(
-            {
-                **{"id": "m", "type": "message", "model": "m", "stop_reason": "tool_use"},
-                **{"usage": {"input_tokens": 1, "output_tokens": 1}, **message},
-            }
-        )
-        calls = [block for block in reply.content if block.type == "tool_use"]
-        answer = "".join(block.text for block in reply.content if block.type == "text")
-        seen.append(image)
-        image = None
-        if calls:
-            actions.append("\n".join(f"{one.name}({json.dumps(one.input)})" for one in calls))
-    return actions, seen, answer
-
-
-def _of_chat(messages: list[dict[str, Any]]) -> Seen:
-    from openai.types.chat import ChatCompletionMessage
-
-    actions, seen, image, answer = [], list[str | None](), None, None
-    for message in messages:
-        if message["role"] == "user":
-            for part in message["content"]:
-                if part["type"] == "image_url":
-                    image = _colour(part["image_url"]["url"].partition(",")[2])
-        if message["role"] == "assistant":
-            reply = ChatCompletionMessage.model_validate(message)
-            calls = [call.function for call in reply.tool_calls or [] if call.type == "function"]
-            seen.append(image)
-            image, answer = None, reply.content
-            if calls:
-                actions.append("\n".join(f"{one.name}({_tidy(one.arguments)})" for one in calls))
-    return actions, seen, answer
-
-
-def _tidy(arguments: str) -> str:
-    try:
-        return json.dumps(json.loads(arguments))
-    except ValueError:
-        return arguments
-
-
-def _of_responses(items: list[dict[str, Any]]) -> Seen:
-    from openai.types.responses import (
-        ResponseComputerToolCall,
-        ResponseFunctionToolCall,
-        ResponseOutputMessage,
-        ResponseReasoningItem,
-    )
-
-    actions, seen, image, answer = [], list[str | None](), None, None
-    for item in items:
-        kind = item.get("type")
-        lines = []
-        if kind == "computer_call":
-            call = ResponseComputerToolCall.model_validate(item)
-            several = [action.to_json(indent=None) for action in call.actions or ()]
-            single = [call.action.to_json(indent=None)] if call.action else []
-            lines = [f"computer({action})" for action in several or single]
-        elif kind == "function_call":
-            function = ResponseFunctionToolCall.model_validate(item)
-            lines.append(f"{function.name}({_tidy(function.arguments)})")
-        elif kind == "computer_call_output":
-            image = _colour(item["output"]["image_url"].partition(",")[2])
-        elif kind == "message":
-            [said] = ResponseOutputMessage.model_validate(item).content
-            assert said.type == "output_text"
-            answer = said.text
-            seen.append(image)
-        elif kind == "reasoning":
-            assert ResponseReasoningItem.model_validate(item).summary[0].text
-        if lines:
-            seen.append(image)
-            image = None
-            actions.append("\n".join(lines))
-    return actions, seen, answer
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize(
-    ("name", "place", "read"),
-    [
-        ("anthropic_messages.json", "messages", _of_anthropic),
-        ("openai_chat.json", "messages", _of_chat),
-        ("openai_responses.json", "input", _of_responses),
-    ],
-)
-def test_a_sample_is_read_as_the_sdk_reads_it(
-    samples: Path, name: str, place: str, read: Any
-) -> None:
-    assert detect(samples / name)
-    run = made.load_one(samples / name)
-    actions, colours, answer = read(json.loads((samples / name).read_text())[place])
-    ours = _seen(run)
-    assert [_spaceless(line) for line in ours[0]] == [_spaceless(line) for line in actions]
-    assert (ours[1], ours[2]) == (colours, answer)
-    assert (run.goal, run.answer, run.terminated, run.truncated) == (GOAL, ANSWER, True, False)
-
-
-def _spaceless(action: str) -> str:
-    """The order of names and the spaces are each writer's own."""
-    lines = []
-    for line in action.splitlines():
-        name, _, arguments = line.partition("(")
-        try:
-            lines.append(name + json.dumps(json.loads(arguments[:-1]), sort_keys=True))
-        except ValueError:
-            lines.append(line)
-    return "\n".join(lines)
 
 
 @pytest.mark.real_data
@@ -174,6 +32,9 @@ def test_what_the_samples_hold(samples: Path) -> None:
     assert chat.steps[0].action == 'click({"bid": "12"})\nfill({"bid": "12", "value": "lamp")'
     assert made.warnings(chat) == ["The arguments of a call of fill are no JSON."]
     assert (len(chat.steps), made.colour(chat.final.screenshot)) == (2, "blue")
+    for run in (first, responses, chat):
+        assert (run.goal, run.terminated) == ("How many lamps cost less than $20?", True)
+        assert run.answer == "Three lamps cost less than $20."
     lines = [run for run in made.load(samples / "openai_chat.jsonl") if isinstance(run, Trajectory)]
     assert [(str(run.key), run.official_reward) for run in lines] == [
         ("messages/mine/task-0", 0.0), ("messages/mine/task-1", 1.0)

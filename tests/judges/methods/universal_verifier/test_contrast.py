@@ -127,19 +127,10 @@ def test_the_prompt_holds_the_rule_and_the_difference(case: Contrast, marked: Pr
         assert not satisfied(trace, case.stage, record, other.verdict), facts
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
-def test_the_pair_is_told_apart_over_http(case: Contrast, tmp_path: Path) -> None:
-    told_apart_over_http(case, tmp_path)
-
-
 @pytest.mark.parametrize("stage", ORDER)
 def test_a_pair_of_every_stage_is_told_apart_over_http(stage: str, tmp_path: Path) -> None:
-    told_apart_over_http(next(case for case in CASES if case.stage == stage), tmp_path)
-
-
-def told_apart_over_http(case: Contrast, folder: Path) -> None:
     """Judge both traces by a server that replies to what the prompts show it alone."""
+    case = next(case for case in CASES if case.stage == stage)
     current = [case.a]
 
     def answer(incoming: Incoming) -> str:
@@ -152,10 +143,10 @@ def told_apart_over_http(case: Contrast, folder: Path) -> None:
     with LlmServer(text=answer, record=0) as server:
         for name, trace, other in (("a", case.a, case.b), ("b", case.b, case.a)):
             # Folders of replies of their own: what both prompts have in common was answered for a.
-            (folder / name).mkdir()
+            (tmp_path / name).mkdir()
             current[0] = trace
             _, judge = make_judge("universal-verifier", OPTIONS)
-            judgment = judged_over_http(server, judge, trace.run(), folder / name)
+            judgment = judged_over_http(server, judge, trace.run(), tmp_path / name)
             assert judgment.status is Status.OK, judgment.detail
             record = VerifierRecord.model_validate(judgment.record)
             assert satisfied(trace, case.stage, record, trace.verdict)

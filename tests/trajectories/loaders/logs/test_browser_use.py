@@ -227,20 +227,6 @@ def test_a_sample_equals_an_independent_reading(name: str, real_data: Path) -> N
 
 
 @pytest.mark.real_data
-def test_the_real_run_of_the_first_form(real_data: Path) -> None:
-    run = only(real_data / "formats" / SAMPLES[0])
-    names = [str(step.action).partition("(")[0] for step in run.steps]
-    assert names == ["search_google", "click_element", "click_element", "done"]
-    assert str(run.answer).startswith("The first search result")
-    for step in run.steps:
-        assert Image.open(BytesIO(pixels(step.observation.screenshot))).format == "PNG"
-    assert run.goal == "Find Elon Musk."
-    (untold,) = open_source(str(real_data / "formats" / SAMPLES[0]))
-    assert isinstance(untold, Unreadable)
-    assert "give --goals" in untold.reason
-
-
-@pytest.mark.real_data
 def test_the_run_that_the_last_release_wrote(real_data: Path) -> None:
     run = only(real_data / "formats" / SAMPLES[1])
     assert run.goal == "How many lamps cost less than $20?"
