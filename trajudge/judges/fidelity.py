@@ -7,7 +7,7 @@ Every rule of a source has an id. A template marks the rule with a comment on th
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -56,11 +56,18 @@ class Fidelity(Record):
 @cache
 def read_fidelity() -> Mapping[str, Fidelity]:
     """Read every ``fidelity.toml``: judge to what is known of it."""
-    texts = [
+    return _read_texts(_texts())
+
+
+def _texts() -> list[str]:
+    return [
         file.read_text(encoding="utf-8")
         for folder in sorted(files("trajudge.prompts").iterdir(), key=lambda entry: entry.name)
         if (file := folder.joinpath("fidelity.toml")).is_file()
     ]
+
+
+def _read_texts(texts: Iterable[str]) -> dict[str, Fidelity]:
     return {
         name: Fidelity.model_validate(table)
         for text in texts
@@ -71,7 +78,7 @@ def read_fidelity() -> Mapping[str, Fidelity]:
 def published_texts(name: str) -> dict[str, str]:
     """Return the known SHA-256 of the texts that a judge's source published, by judge or variant;
     empty where they cannot be asked with."""
-    compared = read_fidelity().get(name)
+    compared = _read_texts(text for text in _texts() if f"[{name}]\n" in text).get(name)
     return dict(compared.published.texts) if compared and compared.published else {}
 
 

@@ -57,7 +57,7 @@ class PluginPoint:
 
     def installed(self) -> list[tuple[str, str]]:
         """Return the names that installed packages bring, each with its package's."""
-        points = metadata.entry_points(group=self.group)
+        points = _entry_points(tuple(sys.path)).select(group=self.group)
         return sorted({(point.name, point.dist.name if point.dist else "") for point in points})
 
     def names(self, ours: Collection[str]) -> list[str]:
@@ -68,7 +68,9 @@ class PluginPoint:
     def namesake(self, name: str) -> str:
         """Name the installed packages that bring ``name``, "" for none. For a name of ours: such a
         package's plug-in cannot be told from it."""
-        return " and ".join(_packages(self.group, tuple(sys.path)).get(name, ()))
+        return " and ".join(
+            point.dist.name if point.dist else "" for point in self._entry_points(name)
+        )
 
     def refuse_namesake(self, name: str) -> None:
         """Raise UserError if an installed package brings ``name``, one of ours."""
@@ -97,7 +99,7 @@ class PluginPoint:
 
     def knows(self, name: str) -> bool:
         """Return True for a Python file's or an entry point's name; imports neither."""
-        return name.endswith(".py") or bool(metadata.entry_points(group=self.group, name=name))
+        return name.endswith(".py") or bool(self._entry_points(name))
 
     def split(self, spec: str) -> tuple[str, str] | None:
         """Return name and path of ``FILE.py:PATH`` or ``NAME:PATH``; None if neither a file nor an
@@ -108,6 +110,9 @@ class PluginPoint:
         head, colon, tail = spec.partition(":")
         return (head, tail) if colon and head and self.knows(head) else None
 
+    def _entry_points(self, name: str) -> metadata.EntryPoints:
+        return _entry_points(tuple(sys.path)).select(group=self.group, name=name)
+
     def module(self, name: str) -> ModuleType | None:
         """Return the module of a ``.py`` file or of an entry point, None if ``name`` is neither.
 
@@ -115,7 +120,7 @@ class PluginPoint:
         """
         if name.endswith(".py"):
             return self._from_file(Path(name))
-        points = metadata.entry_points(group=self.group, name=name)
+        points = self._entry_points(name)
         if len(packages := sorted({point.dist.name for point in points if point.dist})) > 1:
             raise UserError(
                 f"{self.option} {name}: the installed packages {' and '.join(packages)} each bring "
@@ -223,13 +228,9 @@ def refuse_async(named: str, function: Callable[..., object], write: str) -> Non
 
 
 @cache
-def _packages(group: str, path: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the packages that bring each name of the group; ``path`` is where they are looked
-    for."""
-    brought: dict[str, list[str]] = {}
-    for point in metadata.entry_points(group=group):
-        brought.setdefault(point.name, []).append(point.dist.name if point.dist else "")
-    return brought
+def _entry_points(path: tuple[str, ...]) -> metadata.EntryPoints:
+    """Read the entry points of all packages once; ``path`` is where they are looked for."""
+    return metadata.entry_points()
 
 
 @cache
