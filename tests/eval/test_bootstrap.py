@@ -116,24 +116,6 @@ def test_whole_tasks_give_wider_intervals_than_single_trajectories() -> None:
     assert (whole.width[:2] > 1.1 * single.width[:2]).all()
 
 
-def test_coverage_of_precision_is_near_nominal() -> None:
-    """400 samples of 60 tasks x 5: 95 ± 3 % (two standard errors of the simulation are 2.2)."""
-    rng = np.random.default_rng(11)
-    n_tasks, covered = 60, 0
-    statistic = confusion_statistic("precision")
-    # P(true | accepted) for difficulty ~ U(0,1), TPR .8, FPR .2 is .8 by symmetry.
-    for _ in range(400):
-        easy = np.repeat(rng.random(n_tasks), 5)
-        truth = rng.random(5 * n_tasks) < easy
-        said = rng.random(5 * n_tasks) < np.where(truth, 0.8, 0.2)
-        clusters = sum_clusters(
-            confusion_columns(said[:, None], truth), np.repeat(np.arange(n_tasks), 5)
-        )
-        interval = cluster_bootstrap(clusters, statistic, rng, n_resamples=400)
-        covered += int(interval.covers(0.8)[0])
-    assert 0.92 <= covered / 400 <= 0.98
-
-
 def test_the_influence_function_of_a_ratio_is_the_textbook_one() -> None:
     values, task, benchmark = judged(9, judges=1)
     clusters = sum_clusters(values, task, benchmark)

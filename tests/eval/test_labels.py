@@ -287,11 +287,9 @@ def test_python_asks_for_the_labels_too(runs: list[str]) -> None:
     assert tj.score(runs, tj.labels("sample")).scores
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("judged") / "run"
-    assert main(["judge", "--judge", "heuristic", "--data", "sample", "--out", str(folder)]) == 0
-    return folder
+@pytest.fixture
+def run(runs: list[str]) -> Path:
+    return Path(runs[0])
 
 
 def labels() -> list[Label]:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.commands import command
 from tests.commands import score as main
-from tests.eval.judge_command import SAMPLE, model
+from tests.eval.judge_command import model
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, always, at
 from trajudge.eval.analysis.explain import KINDS, UNCLASSIFIED, read_explanation
@@ -307,7 +307,7 @@ def verdict(judgment: Judgment) -> dict[str, object]:
 @pytest.fixture
 def asked_run() -> Path:
     with LlmServer() as server:
-        assert model(server) == 0
+        assert model(server, "--limit", "12") == 0
     return Path("run")
 
 
@@ -316,7 +316,7 @@ def test_the_replies_give_the_recorded_verdicts(
     asked_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert reparse(["run", "--out", "again"]) == 0
-    assert f"{SAMPLE} of {SAMPLE} judgments read again, 0 with another" in capsys.readouterr().out
+    assert "12 of 12 judgments read again, 0 with another" in capsys.readouterr().out
     before, after = read_judgments(asked_run), read_judgments(Path("again"))
     assert [*map(verdict, after)] == [*map(verdict, before)]
     assert reparse(["run", "--out", "again"]) == 2
@@ -340,9 +340,9 @@ def test_a_reply_that_was_changed_is_read_as_it_stands(
     (asked_run / "judgments.jsonl").write_bytes(b"".join(lines))
     assert reparse(["run", "--out", "again"]) == 0
     shown = capsys.readouterr().out
-    assert f"{SAMPLE} of {SAMPLE} judgments read again, 1 with another verdict" in shown
+    assert "12 of 12 judgments read again, 1 with another verdict" in shown
     assert "holds 1 judgment more than once" in shown
     after = {judgment.key: judgment for judgment in read_judgments(Path("again"))}
-    assert len(after) == SAMPLE
+    assert len(after) == 12
     (key,) = {j.key for j in read_judgments(asked_run) if vars(j.key) == changed["key"]}
     assert after[key].success is (not was)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from tests.eval.select_world import clustered
-from tests.worlds.selection import ALLOWED, Design, Runs, measure
-from tests.worlds.selection import draw as draw_runs
+from tests.worlds.selection import ALLOWED, Design, measure
 from trajudge.eval.labelling.designs import KnownVerdicts, draw, inclusion_probabilities
 from trajudge.eval.labelling.frame import vote_share
 from trajudge.eval.labelling.settings import Strategy
@@ -363,46 +362,6 @@ def test_the_type_one_error_is_at_most_that_asked_for() -> None:
     assert max(cell.now for cell in cells) <= ALLOWED + noise
     # What the simulation is for: without the corrections the same worlds are judged far too often.
     assert max(cell.plain for cell in cells) > 0.12
-
-
-def test_power_is_higher_than_at_the_level_at_which_the_plain_test_keeps_the_same_error() -> None:
-    cells, level = measure(HARD[:7], WORLDS, 1)
-    assert level < 0.02
-    powers = [(c.power, c.strict_power) for c in cells if c.power and c.strict_power is not None]
-    assert all(now >= strict for now, strict in powers)
-    assert np.mean([now - strict for now, strict in powers]) > 0.1
-
-
-def test_one_run_a_task_is_the_exact_binomial_with_its_power() -> None:
-    (cell,), _ = measure([Design("all-or-nothing", 1, 100, 1, 0.0, 0.5, 0.8)], WORLDS, 2)
-    assert cell.power is not None
-    assert cell.plain_power is not None
-    assert cell.power >= cell.plain_power
-
-
-def test_few_tasks_of_uneven_size_keep_some_power() -> None:
-    """16 tasks of 4 runs, half of them accepted: as much as one run of each has at 14 tasks and
-    more, less what the t refuses."""
-    (cell,), _ = measure([Design("beta", 1, 16, 4, 0.3, 0.5, 0.8)], 4_000, 4)
-    assert cell.now <= ALLOWED
-    assert cell.power is not None
-    assert cell.power >= 0.115
-
-
-@pytest.mark.parametrize("tasks", [16, 22])
-@pytest.mark.parametrize("runs", [4, "1 to 20"])
-def test_small_tasks_that_succeed_more_often_pass_no_judge_at_the_target(
-    tasks: int, runs: Runs
-) -> None:
-    worlds = 2_000
-    (cell,), _ = measure([Design("size", 1, tasks, runs, 0.5, 0.5, 0.8)], worlds, 5)
-    assert cell.now <= ALLOWED + 3 * (ALLOWED * (1 - ALLOWED) / worlds) ** 0.5
-
-
-@pytest.mark.parametrize("design", HARD[:5])
-def test_the_worlds_have_the_precision_that_they_are_drawn_with(design: Design) -> None:
-    rates = rate_sums(draw_runs(design, 0.8, 2000, np.random.default_rng(3)))
-    assert rates.hits.sum() / rates.trials.sum() == pytest.approx(0.8, abs=0.01)
 
 
 SAMPLES = 500

@@ -7,7 +7,7 @@ clipped to [0, 1]), and rollouts are coin flips. The ladder adds one level of re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -82,7 +82,6 @@ TABLE_3 = SuiteModel(calibrated_apps(), scenarios=10, scenario_sd=0.0, configura
 FEW_SCENARIOS = tuple(
     SuiteModel(calibrated_apps(5), scenarios=n, axes=(3,), rollouts=1) for n in (2, 3, 4, 5, 8)
 )
-TABLE_3_HETEROGENEOUS = replace(TABLE_3, scenario_sd=0.08, configuration_sd=0.03)
 
 
 def tree_of(outcomes: Ints) -> Tree:

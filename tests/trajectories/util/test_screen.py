@@ -162,9 +162,9 @@ def test_a_path_stays_whole_and_a_sentence_without_spaces_does_not() -> None:
 @pytest.mark.parametrize("unit", ["x", "日", "e\u0301"])
 def test_a_word_that_is_very_long_is_broken_in_its_time(unit: str) -> None:
     begun = time.process_time()
-    lines = broken(unit * 200_000, 80)
-    assert "".join(lines) == unit * 200_000
-    assert time.process_time() - begun < 15
+    lines = broken(unit * 50_000, 80)
+    assert "".join(lines) == unit * 50_000
+    assert time.process_time() - begun < 5
 
 
 RATE = "83.0 [74.4, 89.2]"
