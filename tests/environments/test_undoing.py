@@ -46,7 +46,7 @@ IN_PART = {
     "almanac": {"shelf-two", "export-two"},
     "toolbox": {"keep-both"},
     "console": {"share-quota"},
-    "office": {"mail-wish", "mail-ticket-assign"},
+    "office": {"mail-wish", "mail-ticket-assign", "restore-and-assign"},
     "mail": {"replace-filter", "restore"},  # of "restore" in some instances alone
 }
 

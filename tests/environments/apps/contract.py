@@ -22,7 +22,7 @@ from trajudge.environments.kit.reading import blocks, forms, links, texts
 from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import Infeasible, bind, filled, money, parameters
 from trajudge.environments.model.config import PROFILES, STATES, Config
-from trajudge.environments.model.page import Chart, Form, Link, Notice, Page
+from trajudge.environments.model.page import Chart, Form, Label, Link, Notice, Page, Word
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import AnswerSpec, App, Bound, ChoiceSlot, Scenario
@@ -312,3 +312,20 @@ def named_twice(site: Site, name: str, page: Page) -> list[object]:
     for labels in (buttons, entries):
         twice += {label for label in labels if labels.count(label) > 1}
     return twice
+
+
+def said(page: Page) -> Iterator[Word]:
+    """The words of a page."""
+    labels: list[Label] = [page.title, *(link.label for link in links(page))]
+    for form in forms(page):
+        labels += [form.submit, *(entry.label for entry in form.fields)]
+        labels += [option.label for entry in form.fields for option in entry.options]
+    for block in blocks(page.blocks):
+        labels += getattr(block, "columns", ())
+        rows = getattr(block, "rows", ())
+        labels += [row[0] for row in rows]
+        labels += [
+            getattr(block, name) for name in ("title", "label", "text") if hasattr(block, name)
+        ]
+        labels += [panel.title for panel in getattr(block, "panels", ())]
+    return (label for label in labels if isinstance(label, Word))

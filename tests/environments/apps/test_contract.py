@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.environments.apps.contract import crawl, named_twice, oracle_pages, seal, trials
+from tests.environments.apps.contract import crawl, named_twice, oracle_pages, said, seal, trials
 from tests.samples import examples
 from trajudge.environments.apps import APPS, load_app
-from trajudge.environments.kit.reading import blocks, forms, links, texts
+from trajudge.environments.kit.reading import forms, texts
 from trajudge.environments.kit.words import WORDS
 from trajudge.environments.model.axes import open_state, profile, ui
 from trajudge.environments.model.config import PROFILES, STRESS, Config
-from trajudge.environments.model.page import Form, Label, Page, Word
+from trajudge.environments.model.page import Form, Page, Word
 from trajudge.environments.model.site import CONFIRMED, Redirect, Site, missing
 from trajudge.environments.model.spec import App, Rejected
 from trajudge.environments.model.state import digest
@@ -233,20 +233,3 @@ def _offered(app: App, number: int) -> Mapping[str, list[Form]]:
 
 def _navigation(app: App) -> Iterator[Word]:
     return (link.label for link in app.navigation if isinstance(link.label, Word))
-
-
-def said(page: Page) -> Iterator[Word]:
-    """The words of a page."""
-    labels: list[Label] = [page.title, *(link.label for link in links(page))]
-    for form in forms(page):
-        labels += [form.submit, *(entry.label for entry in form.fields)]
-        labels += [option.label for entry in form.fields for option in entry.options]
-    for block in blocks(page.blocks):
-        labels += getattr(block, "columns", ())
-        rows = getattr(block, "rows", ())
-        labels += [row[0] for row in rows]
-        labels += [
-            getattr(block, name) for name in ("title", "label", "text") if hasattr(block, name)
-        ]
-        labels += [panel.title for panel in getattr(block, "panels", ())]
-    return (label for label in labels if isinstance(label, Word))

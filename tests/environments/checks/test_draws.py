@@ -64,7 +64,8 @@ NAMES = {
     "console": "member.name service.name deployment.author account.name",
     "press": "author.name image.credit review.reviewer comment.reader account.name",
     "mail": "contact.name message.sender bill.payee",
-    "office": "user.name user.login shop_product.name helpdesk_person.name mail_message.sender",
+    "office": "user.name user.login shop_product.name helpdesk_person.name mail_message.sender "
+    "press_author.name moderation_member.handle console_member.name almanac_account.name",
 }
 """Columns that name people and products, by application."""
 

@@ -2,7 +2,8 @@
 
 A member is an application's folder that knows nothing of the others. Its tables are those of the
 whole with its name before them (``shop_purchase``), its pages ``shop/orders``, its operations
-``shop/place-order``; its words are shared with the others.
+``shop/place-order``. Its words are shared with the others, but for those that an earlier member
+reads otherwise: they have its name before them, too (``press_due``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from trajudge.environments.model.page import Form, Link, ListOrder, Page
+from trajudge.environments.model.page import Form, Link, ListOrder, Page, Word
 from trajudge.environments.model.schema import TableSchema
 from trajudge.environments.model.spec import (
     FormSubmission,
@@ -28,13 +29,15 @@ from trajudge.environments.model.state import AppState, Record, Value
 
 
 class MemberApp(NamedTuple):
-    """What a member brings; the names are its own."""
+    """What a member brings; the names are its own. ``words`` are the keys in the whole of those
+    words that an earlier member reads otherwise."""
 
     name: str
     tables: tuple[TableSchema, ...]
     pages: Mapping[str, PageMaker]
     operations: Mapping[str, Operation]
     navigation: tuple[Link, ...]
+    words: Mapping[str, str]
 
 
 class MemberState(AppState):
@@ -103,7 +106,7 @@ def member_pages(
                 state=MemberState(view.state, member),
                 code=lambda table, key: view.code(f"{member.name}_{table}", key),
             )
-            placed: Page = in_member(make(own), member.name)
+            placed: Page = in_member(make(own), member)
             return placed
 
         return guard(page)
@@ -137,13 +140,16 @@ def member_operations(
     return {f"{member.name}/{name}": within(name, each) for name, each in member.operations.items()}
 
 
-def in_member(part: Any, member: str) -> Any:
-    """Return a page, or a part of one, whose links and forms lead to the member's pages."""
+def in_member(part: Any, member: MemberApp) -> Any:
+    """Return a page, or a part of one, whose links and forms lead to the member's pages, and whose
+    words are the member's."""
+    if isinstance(part, Word):
+        return part._replace(key=member.words.get(part.key, part.key))
     if hasattr(part, "_fields"):
         changed = {name: in_member(getattr(part, name), member) for name in part._fields}
         if type(part) in (Link, Form, ListOrder):
             for name in {"page", "operation"} & changed.keys():
-                changed[name] = changed[name] and f"{member}/{changed[name]}"
+                changed[name] = changed[name] and f"{member.name}/{changed[name]}"
         return part._replace(**changed)
     if isinstance(part, Mapping):
         return {name: in_member(each, member) for name, each in part.items()}

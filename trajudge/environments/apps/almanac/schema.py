@@ -51,7 +51,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
         "term": [_term(n, i[0]) for n, i in zip(chosen, indicators, strict=True)],
         "event": _events(rng, districts, 10 + 2 * index),
         "bookmark": [_bookmark(rng, reports[n][0]) for n in kept],
-        "note": [_note(rng, n) for n in range(2 + index % 3)],
+        "note": [_note(rng, n) for n in range(6 + index % 3)],
         "export": _exports(rng, districts, indicators, 6 + index),
         "desk": _desks(rng),
         "account": [("me", _person(rng, 1)[0], 0)],

@@ -1,1 +1,2 @@
-"""An office with mail, a shop and a request desk: tasks over several applications, with roles."""
+"""An office with mail, a shop, a request desk, a magazine, a forum, a console and an almanac: tasks
+over several applications, with roles."""

@@ -17,9 +17,7 @@ NAVIGATION = (
     *(Link(Word(f"to_{member.name}"), f"{member.name}/home") for member in MEMBERS),
     Link(Word("rights"), "rights"),
 )
-AREAS = {
-    member.name: (*NAVIGATION, *in_member(member.navigation, member.name)) for member in MEMBERS
-}
+AREAS = {member.name: (*NAVIGATION, *in_member(member.navigation, member)) for member in MEMBERS}
 
 
 def home(view: PageContext) -> Page:

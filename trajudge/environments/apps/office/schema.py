@@ -6,43 +6,48 @@ from importlib import import_module
 
 import numpy as np
 
-from trajudge.environments.apps import reading
+from trajudge.environments.apps import draws, reading
 from trajudge.environments.apps.composite import MemberApp, member_tables
 from trajudge.environments.apps.mail.schema import Wish, box
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.state import Rows, Value, token
 
 _PACKAGE = __package__ or ""
+_PARENT = _PACKAGE.rpartition(".")[0]
 _ROWS = reading.rows_of(_PACKAGE)
-ROLES = ("clerk", "buyer", "manager")
+_NAMES = ("mail", "shop", "helpdesk", "press", "moderation", "console", "almanac")
+ROLES = ("clerk", "buyer", "manager", "publisher", "moderator", "technician")
+MAILS = 8  # of each kind
+WORDS: dict[str, tuple[str, ...]] = {}
 
 
 def _member(name: str) -> MemberApp:
-    package = f"{_PACKAGE.rpartition('.')[0]}.{name}"
+    """Return a member, and enter its words among those of the earlier ones."""
+    package = f"{_PARENT}.{name}"
     pages = import_module(f"{package}.pages")
     operations = import_module(f"{package}.operations")
-    tables = reading.tables_of(package)
-    return MemberApp(name, tables, pages.PAGES, operations.OPERATIONS, pages.NAVIGATION)
+    tables, words = reading.tables_of(package), reading.words_of(package)
+    own = {
+        key: f"{name}_{key}"
+        for key, texts in words.items()
+        if key != "words" and WORDS.get(key, texts) != texts  # a search is the same everywhere
+    }
+    WORDS.update({own.get(key, key): WORDS.get(own.get(key, key), words[key]) for key in words})
+    return MemberApp(name, tables, pages.PAGES, operations.OPERATIONS, pages.NAVIGATION, own)
 
 
-MEMBERS = tuple(map(_member, ("mail", "shop", "helpdesk")))
+MEMBERS = tuple(map(_member, _NAMES))
 TABLES = tuple(table for member in MEMBERS for table in member_tables(member))
-WORDS = {
-    key: texts
-    for member in reversed(MEMBERS)
-    for key, texts in reading.words_of(f"{_PACKAGE.rpartition('.')[0]}.{member.name}").items()
-}
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """Return one world: a shop, a desk, the mails that their people write, three users."""
-    parent = _PACKAGE.rpartition(".")[0]
+    """Return one world: its applications, the mails that the desk's people write about what these
+    hold, and two users of each role."""
     parts: dict[str, Rows] = {
-        name: import_module(f"{parent}.{name}.schema").profile(rng, index)
-        for name in ("shop", "helpdesk")
+        name: import_module(f"{_PARENT}.{name}.schema").profile(rng, index) for name in _NAMES[1:]
     }
     people = [str(row[1]) for row in parts["helpdesk"]["person"]]
-    parts["mail"] = box(rng, _wishes(rng, parts), people)
+    parts["mail"] = box(rng, _wishes(rng, parts, people), people)
     rows = {f"{name}_{table}": some for name, part in parts.items() for table, some in part.items()}
     return {**rows, "user": _users(rng, people), "session": [("me", "")]}
 
@@ -50,29 +55,33 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
 def _users(rng: np.random.Generator, people: list[str]) -> list[tuple[Value, ...]]:
     """Return two users of each role."""
     users: list[tuple[Value, ...]] = []
-    names = [people[int(place)] for place in rng.choice(len(people), 6, replace=False)]
+    names = rng.choice(people, 2 * len(ROLES), replace=False).tolist()
     for place, name in enumerate(names):
         first, _, last = name.lower().partition(" ")
         login = f"{first[0]}.{last}{place}".replace("'", "")
         secret = f"{rng.choice(_ROWS.words)}-{rng.integers(100, 999)}"
-        users.append((token("user", login), login, secret, name, ROLES[place % 3]))
+        users.append((token("user", login), login, secret, name, ROLES[place % len(ROLES)]))
     return users
 
 
-def _wishes(rng: np.random.Generator, parts: dict[str, Rows]) -> list[Wish]:
-    """Return mails that ask for a purchase, or tell of a ticket: each by another person."""
-    shop, desk = parts["shop"], parts["helpdesk"]
-    people = rng.permutation([str(row[1]) for row in desk["person"]]).tolist()
-    stocked = [row for row in shop["product"] if int(row[4]) >= 3]
-    open_tickets = [row for row in desk["ticket"] if row[5] != "closed"]
+def _wishes(rng: np.random.Generator, parts: dict[str, Rows], people: list[str]) -> list[Wish]:
+    """Return mails about things of the applications: those of one kind by as many people."""
+    reports = {row[2]: row[1] for row in parts["moderation"]["report"] if row[6] == "open"}
+    kinds = (
+        ("wish", [row[1] for row in parts["shop"]["product"] if int(row[4]) >= 3]),
+        ("question", [row[1] for row in parts["helpdesk"]["ticket"] if row[5] != "closed"]),
+        ("delay", [row[1] for row in parts["press"]["article"] if row[5] != "published"]),
+        ("complaint", [row[1] for row in parts["press"]["comment"]]),
+        ("worry", list(reports.values())),  # each about another post
+        ("night alarm", [row[1] for row in parts["console"]["alert"] if row[5] != "resolved"]),
+        ("plan", [row[1] for row in parts["almanac"]["event"]]),
+    )
     wishes: list[Wish] = []
-    for number in rng.choice(len(stocked), min(5, len(stocked)), replace=False):
-        product = stocked[int(number)]
-        body = f"Our old one broke. Could we have the {product[1]}? Best, {people[-1]}"
-        wishes.append((people[-1], f"{people.pop()} has a wish", body))
-    for number in rng.choice(len(open_tickets), min(5, len(open_tickets)), replace=False):
-        ticket = open_tickets[int(number)]
-        limit = money(int(rng.integers(20, 90)) * 100)
-        body = f"It is about {ticket[1]}. I would spend up to {limit} on it. Best, {people[-1]}"
-        wishes.append((people[-1], f"{people.pop()} has a question", body))
+    for kind, names in kinds:
+        count = min(MAILS, len(names))
+        writers = rng.choice(people, count, replace=False).tolist()
+        for writer, at in zip(writers, rng.choice(len(names), count, replace=False), strict=True):
+            limit, day = money(int(rng.integers(20, 90)) * 100), draws.day(rng, 20, 90)
+            body = _ROWS.mails[kind].format(thing=names[int(at)], limit=limit, day=day)
+            wishes.append((writer, f"{writer} has a {kind}", f"{body} Best, {writer}"))
     return wishes
