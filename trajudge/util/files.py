@@ -13,10 +13,12 @@ import stat
 import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from hashlib import sha256
 from io import BufferedWriter
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from threading import Lock
 from typing import IO, Any, BinaryIO, cast
 
 from trajudge.util.errors import UserError
@@ -250,7 +252,13 @@ def _readable(path: str | Path) -> str:
     return os.fspath(path).encode("utf-8", "replace").decode()
 
 
+_CHECKSUM_BYTES = 32  # before the content of a file of a cache
+
 BUFFER = 2**17  # bytes: of Python's own buffer, two lines of a judgment are too many
+
+
+# The umask can only be read by setting it, for all threads.
+_UMASK_CHANGED = Lock()
 
 
 @contextmanager
@@ -270,8 +278,9 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    umask = os.umask(0)
-    os.umask(umask)
+    with _UMASK_CHANGED:
+        umask = os.umask(0)
+        os.umask(umask)
     try:
         temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
@@ -292,6 +301,55 @@ def write_bytes(path: Path, content: bytes | bytearray) -> None:
     OSError."""
     with replacing(path, durable=False) as file:
         file.write(content)
+
+
+class FileCache:
+    """Contents by name, kept in a folder that threads and processes share.
+
+    Whenever a sixteenth of ``max_bytes`` was written, those that were not used for longest are
+    removed until all take at most ``max_bytes``. A folder that cannot be read or written keeps
+    nothing, which is no error.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder, self._max_bytes = folder, max_bytes
+        self._unchecked = max_bytes  # bytes written since the folder's size was looked at
+
+    def get(self, name: str) -> bytes | None:
+        """Return what was put under this name; None where there is nothing, or nothing whole."""
+        path = self._folder / name
+        try:
+            entry = read_regular(path)
+        except OSError:
+            return None
+        content = entry[_CHECKSUM_BYTES:]
+        if sha256(content).digest() != entry[:_CHECKSUM_BYTES]:
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return content
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keep the content under this name, in place of an earlier one."""
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_bytes(self._folder / name, sha256(content).digest() + content)
+            self._unchecked += _CHECKSUM_BYTES + len(content)
+            if self._unchecked >= self._max_bytes // 16:
+                self._unchecked = 0
+                self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        files = []
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):  # another process removed it
+                files.append((path, path.stat()))
+        total = sum(status.st_size for _, status in files)
+        for path, status in sorted(files, key=lambda entry: entry[1].st_mtime_ns):
+            if total <= self._max_bytes:
+                return
+            path.unlink(missing_ok=True)
+            total -= status.st_size
 
 
 def make_folder(folder: Path, option: str) -> None:
