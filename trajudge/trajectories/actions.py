@@ -16,6 +16,7 @@ _DECLARED = "answer"  # ``answer(value)``: an answer as a value, not as a senten
 _MESSAGES = ("send_msg_to_user", "report_infeasible", "report_infeasible_instructions")
 _SPEAKING = (*_MESSAGES, _DECLARED)
 _MAX_PARSED = 100_000
+_NAMES_MESSAGE = re.compile(rf"{'|'.join(_MESSAGES)}|{_DECLARED}\(")
 _CALL = re.compile(rf"^\s*(?:{'|'.join(_SPEAKING)})\s*\((.*)\)", re.DOTALL | re.MULTILINE)
 _DISTINCT = 5  # letters and digits of an answer that an action does not hold by chance
 _ENDING = re.compile(
@@ -34,11 +35,10 @@ _NAMED = re.compile(r"\s*\w+\s*=\s*(?=['\"])")
 
 def last_message_to_user(actions: Iterable[str | None]) -> str | None:
     """Return the answer of a run: the text of its last message; None if it sent nothing."""
-    answer = None
-    for action in actions:
-        message = message_to_user(action)
-        answer = answer if message is None else message
-    return answer
+    for action in reversed([*actions]):
+        if (message := message_to_user(action)) is not None:
+            return message
+    return None
 
 
 def holds_answer(actions: Sequence[str | None], answer: str) -> bool:
@@ -75,7 +75,7 @@ def message_to_user(action: str | None) -> str | None:
 
     A message that is no Python literal (agents forget to escape quotes) is given as it stands.
     """
-    if not action or not any(name in action for name in (*_MESSAGES, f"{_DECLARED}(")):
+    if not action or not _NAMES_MESSAGE.search(action):
         return None
     if len(action) <= _MAX_PARSED:
         try:
