@@ -22,7 +22,7 @@ from trajudge.util.terminal import one_line
 Expected = Literal["pass", "fail"]
 ORIGINAL = "original"
 
-# A list of a thousand items has a thousand ways to miss one.
+# A list of a thousand items has a thousand variants with one missing.
 MOST = 100
 
 
@@ -251,7 +251,7 @@ _CURRENCIES = {"$": "€", "€": "$", "£": "$"}
 _WORDS = "|".join(sorted(_UNITS, key=len, reverse=True))
 _UNIT = re.compile(rf"(?<![^\W\d_])(?:{_WORDS})\b|[$€£]", re.IGNORECASE)
 
-# A sign before these digits makes another quantity; in "Gate 1" or a date it makes no sense.
+# A sign before these digits changes the quantity; in "Gate 1" or a date it makes no sense.
 _QUANTITY = re.compile(r"[^\w]*\d[\d,]{0,30}(?:\.\d{1,30})?(?![\d.,]*[-/:]\s*\d)(?![\d.])")
 _LARGEST = 10**100
 _DATA = "retrieved_data"
@@ -536,7 +536,7 @@ def _failed(event: Entry) -> Entry:
 
 
 def _wrong_host(case: MutationCase) -> Iterator[Variant]:
-    # Where a run need not end on a page, to end elsewhere is no mistake.
+    # If a run need not end on a page, ending elsewhere is not wrong.
     if isinstance(case.trace, Trace) and case.trace.url is not None and case.ends_there:
         url = _at_other_host(case.trace.url)
         yield Variant(case.answer, msgspec.structs.replace(case.trace, url=url))

@@ -414,7 +414,7 @@ class Date(NamedTuple):
 def _checked_date(year: int | None, month: int | None, day: int | None) -> Date:
     if year == 0 or (month is not None and not 1 <= month <= 12):
         raise InvalidValue("no such date")
-    # 29 February is a day unless its year says otherwise.
+    # 29 February is valid unless its year is no leap year.
     longest = calendar.monthrange(year or 2000, month)[1] if month else 31
     if day is not None and not 1 <= day <= longest:
         raise InvalidValue("no such day")

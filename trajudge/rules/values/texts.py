@@ -292,13 +292,9 @@ _BULLET = re.compile(r"([ \t]*)[-*+][ \t]+(\S.*)")
 _RULE = re.compile(r" {0,3}(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|-[ \t]+-[ \t]+(?:-[ \t]*)+|-{3,}")
 
 
-def _width(indent: str) -> int:
-    return len(indent.expandtabs(4))
-
-
 def _bullet(found: re.Match[str], levels: list[int]) -> str:
     """Return a list item's line in normal form; ``levels`` are the indents of the open lists."""
-    width = _width(found[1])
+    width = len(found[1].expandtabs(4))
     while levels and width <= levels[-1] - 1:
         levels.pop()
     if not levels or width >= levels[-1] + 2:
