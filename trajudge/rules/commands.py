@@ -313,15 +313,15 @@ def lint(config: LintConfig) -> int:
     severities = chosen_categories(config.category or None, Severity(config.min_severity), rules)
     with progress_bar() as show:
         listed = _watched(tasks, lambda done: show("tasks", done, len(tasks)))
-        found = [one for one in rules.lint(listed) if one.category in severities]
+        findings = [one for one in rules.lint(listed) if one.category in severities]
     unions = {name: parts for name, parts in rules.unions.items() if {*parts} <= {*severities}}
-    counted = counts(found, severities, unions)
-    report = LintReport(path.name, rules.dialect, len(tasks), found, counted)
+    counted = counts(findings, severities, unions)
+    report = LintReport(path.name, rules.dialect, len(tasks), findings, counted)
     with saved_behind_output() as save:
         if config.out:
             save(write_findings, config.out, report)
         sys.stdout.write(lint_screen(report, config.show, config.out, full=config.full))
-    return FAILURES if found and config.fail_on_findings else OK
+    return FAILURES if findings and config.fail_on_findings else OK
 
 
 def _watched(tasks: Sequence[Any], tell: Callable[[int], None]) -> Iterator[Any]:

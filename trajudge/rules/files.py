@@ -122,8 +122,8 @@ def flaw_of(error: Exception, data: bytes) -> tuple[TaskFlaw, dict[str, Any]]:
     if not isinstance(record, dict):
         return TaskFlaw("", f"is {json_text(record)}, not an object"), {}
     problem = str(error)
-    found = _PLACE.search(problem)
-    field = found[1] if found else ""
+    match = _PLACE.search(problem)
+    field = match[1] if match else ""
     problem = _PLACE.sub("", problem)
     if named := _NAMED.search(problem):
         field = f"{field}.{named[1]}" if field else named[1]

@@ -161,13 +161,13 @@ def counts(
     """
     listed, made = list(findings), []
     for category, parts in {**{one: (one,) for one in severities}, **unions}.items():
-        found = [finding for finding in listed if finding.category in parts]
+        results = [finding for finding in listed if finding.category in parts]
         made.append(
             Count(
                 category=category,
                 severity=min((severities[part] for part in parts), key=lambda one: one.rank),
-                tasks=tuple(dict.fromkeys(finding.task_id for finding in found)),
-                findings=len(found),
+                tasks=tuple(dict.fromkeys(finding.task_id for finding in results)),
+                findings=len(results),
                 union_of=parts if category in unions else (),
             )
         )

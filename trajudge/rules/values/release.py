@@ -316,13 +316,13 @@ def currency(raw: JsonValue) -> Decimal:
     negative = text.startswith("-")
     if negative:
         text = text.replace("-", "")
-    found = _PRICE.search(" ".join(text.split()) if text.isascii() else text)
-    if not found:
+    match = _PRICE.search(" ".join(text.split()) if text.isascii() else text)
+    if not match:
         if "free" in text.lower():
             return Decimal(0)
         raise InvalidValue("not a price")
     # A stop before a space is kept, which makes the price invalid.
-    digits = "".join(found[0].rstrip(",.").replace("'", "").split())
+    digits = "".join(match[0].rstrip(",.").replace("'", "").split())
     digits = digits if digits.count(".") == 1 else digits.lstrip(",.")
     decimal_point = text.rfind(".") > text.rfind(",")
     plain = digits.replace("," if decimal_point else ".", "").replace(",", ".")
@@ -450,9 +450,9 @@ def _plain_number(text: str) -> float | None:
 
 def _seconds(text: str) -> float:
     for form in (_WRITTEN, *_CLOCK):
-        found = form.fullmatch(text)
-        if found and text.strip():
-            parts = found.groupdict()
+        match = form.fullmatch(text)
+        if match and text.strip():
+            parts = match.groupdict()
             return sum(
                 _amount(parts[name], lenient) * size
                 for name, _, size, lenient in _TIME_UNITS
@@ -819,8 +819,8 @@ def _with_scheme(text: str) -> str:
 def _normal(text: str) -> str:
     scheme, netloc, path, query, fragment = urlsplit(text.strip())
     scheme = scheme.lower()
-    found = _HOST.match(netloc)
-    before, host, port = map(str, found.groups("")) if found else ("", netloc, "")
+    match = _HOST.match(netloc)
+    before, host, port = map(str, match.groups("")) if match else ("", netloc, "")
     user = "" if before in ("@", ":@") else before
     host = _ascii_host(host.lower().strip("."))
     if port.isdigit():
@@ -1017,10 +1017,10 @@ def coordinates(raw: JsonValue) -> tuple[float, float]:
 
 def _written(text: str) -> list[float]:
     """Return the last two angles of a text: degrees, or degrees, minutes and seconds."""
-    found = _POINT.fullmatch(text.replace("''", '"'))
-    if not found:
+    match = _POINT.fullmatch(text.replace("''", '"'))
+    if not match:
         return []
-    parts = [float(part or 0) for part in found.groups()]
+    parts = [float(part or 0) for part in match.groups()]
     return [_degrees(*parts[:3]), _degrees(*parts[3:])]
 
 

@@ -461,14 +461,14 @@ def _form(text: str, mode: Mode) -> dict[str, Any] | None:
 
 
 def _fields(pairs: list[tuple[str, str]], mode: Mode) -> dict[str, Any]:
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for name, value in pairs:
-        found.setdefault(name, []).append(value)
+        results.setdefault(name, []).append(value)
     if mode is Mode.RELEASE:
-        return {name: values[0] for name, values in found.items()}
+        return {name: values[0] for name, values in results.items()}
     return {
         name: values if name.endswith("[]") and len(values) > 1 else values[-1]
-        for name, values in found.items()
+        for name, values in results.items()
     }
 
 
@@ -484,15 +484,15 @@ def _release_multipart(text: str, mime_type: str) -> dict[str, str] | None:
     boundary = _RELEASE_BOUNDARY.search(mime_type)
     if boundary is None or not text:
         return None
-    found = {}
+    results = {}
     for part in map(str.strip, text.split(f"--{boundary[1]}")[: MAX_FIELDS + 1]):
         blank = "\r\n\r\n" if "\r\n\r\n" in part else "\n\n"
         head, separator, value = part.partition(blank)
         lines = [line for line in head.split("\r\n") if line.lower().startswith(_DISPOSITION)]
         name = _RELEASE_NAME.search(lines[0]) if separator and lines else None
         if name:
-            found[name[1]] = value.rstrip("\r\n")
-    return found
+            results[name[1]] = value.rstrip("\r\n")
+    return results
 
 
 def _multipart(text: str, boundary: str) -> list[tuple[str, str]]:
@@ -594,10 +594,10 @@ def parameters(query: str) -> list[tuple[str, str]]:
 
 def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """Group values by name, in order."""
-    found: dict[str, tuple[Any, ...]] = {}
+    results: dict[str, tuple[Any, ...]] = {}
     for name, value in pairs:
-        found[name] = (*found.get(name, ()), value)
-    return found
+        results[name] = (*results.get(name, ()), value)
+    return results
 
 
 def same_base(expected: str, actual: Address) -> bool:
@@ -734,13 +734,13 @@ class Event(Struct, dict=True):
     @cached_property
     def cookies(self) -> dict[str, str]:
         """Decoded cookies of the response, including those in its headers."""
-        found = {}
+        results = {}
         for pair in self.response_headers:
             if pair.name.lower() == "set-cookie":
                 for line in (pair.value or "").splitlines():
                     name, _, value = line.partition(";")[0].partition("=")
-                    found[name.strip()] = unquote(value)
-        return found | self.listed_cookies
+                    results[name.strip()] = unquote(value)
+        return results | self.listed_cookies
 
     @cached_property
     def post_data(self) -> Body | None:
@@ -1606,14 +1606,14 @@ def _assertions(task: Task, trace: Trace, hosts: Hosts, *, activity: bool) -> li
     made = [_activity(run)] if activity else []
     if not checks:
         return made
-    found: dict[int, list[Assertion]] = {}
+    results: dict[int, list[Assertion]] = {}
     for index, check in enumerate(checks):
         if reason := unlocated(run.binding, check.expected):
-            found[index] = [_unknown(f"network.{index + 1}.site", reason)]
+            results[index] = [_unknown(f"network.{index + 1}.site", reason)]
     for group in _groups(task, checks):
-        if positions := [index for index in group if index not in found]:
-            found.update(_of_group(run, positions, checks))
-    made += [assertion for index in sorted(found) for assertion in found[index]]
+        if positions := [index for index in group if index not in results]:
+            results.update(_of_group(run, positions, checks))
+    made += [assertion for index in sorted(results) for assertion in results[index]]
     return [_in_doubt(assertion, trace) for assertion in made] if trace.flaws else made
 
 
@@ -1712,7 +1712,7 @@ def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, .
     undecided checks.
     """
     run = Run(task, trace, sites_of(task, trace, hosts))
-    found = []
+    results = []
     for positions in _groups(task, task.network_checks):
         checks = {index: task.network_checks[index] for index in positions}
         if checks[positions[0]].should_not_exist:
@@ -1723,8 +1723,8 @@ def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, .
         except InvalidValue:
             continue
         if len(pairs) == len(checks):
-            found += [Decisive(checks[one], trace.events.index(event)) for one, event in pairs]
-    return tuple(sorted(found, key=lambda one: one.at))
+            results += [Decisive(checks[one], trace.events.index(event)) for one, event in pairs]
+    return tuple(sorted(results, key=lambda one: one.at))
 
 
 def _meeting(

@@ -52,9 +52,9 @@ def check_reads_only(query: str) -> None:
     shown = query.strip()[:60]
     if not _SELECT.match(query):
         raise UserError(f"the probe's query {shown!r} is not a SELECT: probes only read")
-    if found := _CHANGES.search(query):
+    if match := _CHANGES.search(query):
         raise UserError(
-            f"the probe's query {shown!r} holds {found[0]!r}: probes only read; give texts with "
+            f"the probe's query {shown!r} holds {match[0]!r}: probes only read; give texts with "
             "such words in parameters"
         )
 
@@ -119,13 +119,13 @@ def _of_any(url: str, query: str, parameters: Parameters, seconds: float) -> Row
                 limit = max(1, int(seconds * 1000))
                 connection.exec_driver_sql(f"SET LOCAL statement_timeout = {limit}")
             rows = connection.execute(sqlalchemy.text(query), dict(parameters))
-            found = [_row(list(rows.keys()), row) for row in rows.fetchmany(MAX_ROWS)]
+            results = [_row(list(rows.keys()), row) for row in rows.fetchmany(MAX_ROWS)]
             connection.rollback()
     except sqlalchemy.exc.SQLAlchemyError as error:
         raise NoRows(f"the {scheme} database did not answer: {type(error).__name__}") from error
     finally:
         engine.dispose()
-    return found
+    return results
 
 
 def _engine(sqlalchemy: Any, url: str) -> Any:
