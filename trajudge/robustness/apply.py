@@ -179,7 +179,6 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
         relations=_composed(name, first.relations, second.relations),
         needs=first.needs | second.needs,
         attacker=max(first.attacker, second.attacker, key=lambda one: one != "none"),
-        grade="native" if {first.grade, second.grade} == {"native"} else "edited",
         stackable=first.stackable and second.stackable,
         summary=f"{first.summary} Then: {second.summary}",
         sample=max(first.sample, second.sample),
