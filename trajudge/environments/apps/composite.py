@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from trajudge.environments.model.page import Form, Link, ListOrder, Page
+from trajudge.environments.model.page import Form, Link, ListOrder, Page, Word
 from trajudge.environments.model.schema import TableSchema
 from trajudge.environments.model.spec import (
     FormSubmission,
@@ -139,12 +139,14 @@ def member_operations(
 
 def in_member(part: Any, member: str) -> Any:
     """Return a page, or a part of one, whose links and forms lead to the member's pages."""
+    if part is None or isinstance(part, str | int | float | Word):
+        return part
+    if isinstance(part, Link | Form | ListOrder):  # with nothing inside that leads anywhere
+        names = [name for name in ("page", "operation") if getattr(part, name, "")]
+        placed: dict[str, Any] = {name: f"{member}/{getattr(part, name)}" for name in names}
+        return part._replace(**placed)
     if hasattr(part, "_fields"):
-        changed = {name: in_member(getattr(part, name), member) for name in part._fields}
-        if type(part) in (Link, Form, ListOrder):
-            for name in {"page", "operation"} & changed.keys():
-                changed[name] = changed[name] and f"{member}/{changed[name]}"
-        return part._replace(**changed)
+        return part._make(in_member(each, member) for each in part)
     if isinstance(part, Mapping):
         return {name: in_member(each, member) for name, each in part.items()}
     if isinstance(part, Sequence) and not isinstance(part, str):
