@@ -20,9 +20,10 @@ takes the pages that are made for one case from some hundreds to some dozens.
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
@@ -70,8 +71,21 @@ class Shortest(NamedTuple):
 
 def shortest(case: Case, budget: int = STATES) -> Shortest:
     """Search for the shortest way to do a case, within so many states."""
-    with closing(_Search(case)) as search:
+    with _uncollected(), closing(_Search(case)) as search:
         return search.run(budget)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from looking through what a search holds: nothing of it is garbage
+    before the end, and looking took a fifth of the time."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 # --- the oracle's walk ---------------------------------------------------------------------------
