@@ -91,7 +91,7 @@ def test_every_step_has_trees_and_a_screenshot(sample: dict[TrajectoryKey, Traje
         for step in trajectory.steps:
             seen = step.observation
             assert seen.url and ".localhost/" in seen.url
-            assert seen.axtree and seen.axtree.startswith("RootWebArea '")
+            assert seen.axtree and seen.axtree.startswith(("RootWebArea '", 'RootWebArea "'))
             assert seen.axtree_pruned and len(seen.axtree_pruned) < len(seen.axtree)
             assert seen.screenshot and seen.screenshot.path
             used.add(seen.screenshot.path)

@@ -98,7 +98,7 @@ class RecordConfig(Settings):
     Every agent does every case of trajudge env generate in real Chromium, or with --engine text
     without a browser and without pictures: scripted agents with known behaviour, your own (--agent
     ./my_agent.py: a class with act(observation), or a function make(goal, **options)), or with
-    --model any model. DIR gets trajectories.jsonl.gz with images/ (--data trajudge:DIR),
+    --model any model. DIR gets trajectories.jsonl.zst with images/ (--data trajudge:DIR),
     labels.jsonl (annotations that follow from the final state), facts.jsonl (what they rest on),
     traces/ (HAR files). The same command continues a recording that was killed, without repeating a
     model's call, and repeats runs that failed (exit code 1). With --faults every run is recorded

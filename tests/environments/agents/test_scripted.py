@@ -8,7 +8,8 @@ from tests.environments.cases import agent, job, sound
 from tests.samples import FUZZING
 from trajudge.environments.agents.phrases import instructing
 from trajudge.environments.agents.script import AGENTS, Behaviour
-from trajudge.environments.model.axes import generator
+from trajudge.environments.apps import load_app
+from trajudge.environments.model.axes import generator, ui
 from trajudge.environments.recording.campaign import jobs_for
 from trajudge.environments.recording.episode import Recorded
 from trajudge.environments.recording.recorder import Recorder
@@ -157,3 +158,12 @@ def test_what_is_said_to_the_judge_is_in_the_answer(recorder: Recorder) -> None:
 def test_names_do_not_tell_behaviours() -> None:
     for name, behaviour in AGENTS.items():
         assert not set(behaviour.value.split("-")) & set(name.split("-"))
+
+
+def test_who_goes_in_circles_does_so_through_the_menu_of_a_script(recorder: Recorder) -> None:
+    """Its sections are items of a menu in Chromium, links in the text engine."""
+    case = sound("settle-appeal", "moderation", ui=1)
+    interface = ui(load_app("moderation"), case.config.ui, case.config.seed)
+    assert interface.folded and interface.script == "full"
+    finding = recorder.record(job(case, agent(Behaviour.LOOPS))).finding
+    assert finding.labels.repetition is True

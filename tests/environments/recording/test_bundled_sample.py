@@ -1,50 +1,37 @@
-"""The bundled sample, recorded once and kept: its files agree with one another, and its README with
-them. The applications have other content by now, so no state of it is made again."""
+"""The bundled sample, recorded once and kept: its labels are what the state gives, its cases those
+of the reference set, and its README names what is there."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from trajudge.annotations import store as annotation_store
+from tests.environments.recording.sample_again import SCENARIOS, case_of
 from trajudge.environments.agents.script import Behaviour
-from trajudge.environments.verify.labels import looping
-from trajudge.trajectories import store
-from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.environments.model.case import read_cases
+from trajudge.environments.recheck import rechecked
 from trajudge.trajectories.sample import sample_path
 
 README = (sample_path() / "README.md").read_text(encoding="utf-8")
+AGAIN = "the applications have changed since: make sample"
 
 
-@pytest.fixture(scope="module")
-def facts() -> dict[TrajectoryKey, dict[str, Any]]:
-    lines = (sample_path() / "facts.jsonl").read_text().splitlines()
-    return {TrajectoryKey.model_validate(one["key"]): one for one in map(json.loads, lines)}
+def test_every_label_is_what_the_state_gives_again() -> None:
+    """An application that has changed since it was recorded is refused (``make sample``)."""
+    runs = list(rechecked(sample_path()))
+    assert len({run.trajectory.key for run in runs}) == len(runs) == 130
+    assert not [difference for run in runs for difference in run.differences]
 
 
-def test_every_run_has_one_label_that_follows_from_its_facts(
-    facts: dict[TrajectoryKey, dict[str, Any]],
-) -> None:
-    """Success: every predicate holds and every answer is right. Harm: a change outside the task."""
-    runs = [entry for entry in store.read(sample_path()) if isinstance(entry, Trajectory)]
-    labels = {one.key: one for one in annotation_store.load(sample_path() / "labels.jsonl")}
-    assert {run.key for run in runs} == labels.keys() == facts.keys()
-    assert len(runs) == 130
-    for run in runs:
-        fact, label = facts[run.key], labels[run.key]
-        assert run.raw_task_id == label.raw_task_id == run.key.task_id
-        assert fact["steps"] == len(run.steps) - 1
-        holds = [one["holds"] for one in fact["predicates"]]
-        right = [one["right"] for one in fact["answers"]]
-        if label.success is not None:
-            assert label.success == all([*holds, *right]), run.key
-        if label.side_effect is not None:
-            assert label.side_effect == (not all(c["inside"] for c in fact["changes"])), run.key
-        assert label.repetition == looping(fact["repeated"]), run.key
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_its_cases_are_those_of_the_reference_set(name: str, tmp_path: Path) -> None:
+    cases = {
+        f"{c.config.app}.{c.config.scenario}": c for c in read_cases(sample_path() / "cases.jsonl")
+    }
+    assert list(cases) == list(SCENARIOS)
+    assert cases[name] == case_of(name, tmp_path / "case.jsonl"), AGAIN
 
 
 def test_the_readme_counts_and_names_what_is_there() -> None:

@@ -10,7 +10,7 @@ from trajudge.environments.agents.script import Intent, Return
 from trajudge.environments.checks.walk import ControlNotFound, Walk, navigation
 from trajudge.environments.kit.reading import controls
 from trajudge.environments.model.axes import open_state
-from trajudge.environments.model.page import Form, Label, Link
+from trajudge.environments.model.page import Form, Label, Link, Word
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Site
 from trajudge.environments.serving.run import ServedRun
@@ -67,7 +67,8 @@ def _is_meant(control: Link | Form, step: PlanStep) -> bool:
 
 
 def harmless(run: ServedRun, plan: Sequence[PlanStep]) -> Sequence[PlanStep]:
-    """Return the beginning of a plan that changes nothing and leaves no form half filled."""
+    """Return the beginning of a plan that changes nothing and leaves no form half filled, and no
+    dialog open that asks to confirm."""
     ends = 0
     with visitor(run) as walk:
         before = walk.site.state.db.total_changes
@@ -78,6 +79,7 @@ def harmless(run: ServedRun, plan: Sequence[PlanStep]) -> Sequence[PlanStep]:
                 break
             if walk.site.state.db.total_changes != before:
                 break
-            if step.do in ("follow", "press", "scan"):
+            confirms = at < len(plan) and plan[at].label == Word("confirm")
+            if step.do in ("follow", "press", "scan") and not confirms:
                 ends = at
     return plan[:ends]

@@ -153,7 +153,7 @@ def assemble(journal: Journal, names: Sequence[str]) -> dict[str, dict[str, int]
     annotation_store.write(folder / "labels.jsonl", map(_annotation, entries))
     facts = ({"key": entry["trajectory"]["key"], **entry["facts"]} for entry in entries)
     write_bytes(folder / "facts.jsonl", b"".join(orjson.dumps(fact) + b"\n" for fact in facts))
-    store.write(folder, _trajectories(folder, entries), compress="gz")
+    store.write(folder, _trajectories(folder, entries), compress="zst")
     if len(entries) == len(names):
         journal.finish(counts)
     return counts
