@@ -149,12 +149,9 @@ def in_member(part: Any, member: MemberApp) -> Any:
         return part._replace(key=member.words.get(part.key, part.key))
     if hasattr(part, "_fields"):
         made = part._make(in_member(each, member) for each in part)
-        if isinstance(made, Link | Form | ListOrder):
-            names = [name for name in ("page", "operation") if getattr(made, name, "")]
-            placed: dict[str, Any] = {
-                name: f"{member.name}/{getattr(made, name)}" for name in names
-            }
-            made = made._replace(**placed)
+        for name in ("page", "operation") if isinstance(made, Link | Form | ListOrder) else ():
+            if address := getattr(made, name, ""):
+                made = made._replace(**{name: f"{member.name}/{address}"})
         return made
     if isinstance(part, Mapping):
         return {name: in_member(each, member) for name, each in part.items()}
