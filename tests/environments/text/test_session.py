@@ -120,7 +120,7 @@ def test_what_was_shown_before_changes_nothing_of_what_is_shown() -> None:
         runs = [open_run(config, b"k", "twice") for _ in range(2)]
         watched, other = (TextSession(run) for run in runs)
         rng = np.random.default_rng(config.instance)
-        for _ in range(8):
+        for _ in range(16):
             seen = before = watched.observe()
             for _ in range(int(rng.integers(1, 4))):
                 act = changing(seen.elements, rng)
@@ -145,9 +145,11 @@ def changing(elements: Sequence[Element], rng: np.random.Generator) -> str:
     )
     element = elements[control]
     keys = ("a", "Enter", "Space", "ArrowDown", "Escape", "Tab")
-    press = write_action("press", element.bid, keys[int(rng.integers(len(keys)))])
-    if rng.random() < 0.4:
-        return press
+    key, chance = keys[int(rng.integers(len(keys)))], rng.random()
+    if chance < 0.3:
+        return write_action("press", element.bid, key)
+    if chance < 0.6:  # where the focus is
+        return write_action("keyboard_press", key)
     match element.role:
         case "textbox" | "searchbox":
             return write_action("fill", element.bid, f"tea {int(rng.integers(9))}")
