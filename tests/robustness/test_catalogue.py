@@ -141,7 +141,9 @@ def test_a_new_perturbation_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> Non
     assert any("claim-of-a-test" in row for table in families() for row in table.rows)
     (one,) = chosen(["claim-of-a-test"])
     assert one.twin == "benign-answer" and one.source == claims["source"]
-    source = next(t for t in sample().trajectories if sample().facts[t.key].success is False)
+    source = next(
+        t for t in sample().trajectories if sample().facts[t.key].success is False and t.answer
+    )
     changed = apply(one, source, sample().facts[source.key])
     assert not isinstance(changed, NotApplicable)
     assert changed.trajectory.answer == "All is well."
@@ -233,6 +235,21 @@ def test_relations_compose_as_the_truth_does(first: Relation, second: Relation) 
         assert truth_after(both, True) is truth_after(both, False) is False
     elif first is second or Relation.KEEP in (first, second):
         assert both is next((one for one in (first, second) if one is not Relation.KEEP), first)
+
+
+@pytest.mark.parametrize(
+    ("url", "reversed_url"),
+    [
+        ("http://shop.example/?q=mug&page=2", "http://shop.example/?page=2&q=mug"),
+        ("http://shop.example/?q=mug", None),
+    ],
+)
+def test_one_parameter_has_no_other_order(url: str, reversed_url: str | None) -> None:
+    key = TrajectoryKey(benchmark="b", task_id="t", agent="a")
+    run = Trajectory(key=key, goal="Go.", steps=(Step(index=0, observation=Observation(url=url)),))
+    made = apply(catalogue()["url-query-order"], run, None)
+    url_of = None if isinstance(made, NotApplicable) else made.trajectory.steps[0].observation.url
+    assert url_of == reversed_url
 
 
 def test_two_of_other_channels_compose() -> None:

@@ -332,6 +332,10 @@ def test_what_runs_come_to_is_read_by_judge_results_and_verify(
     assert judge(words) == OK
     with pytest.raises(UserError, match="holds a recording that was closed"), serving(folder=out):
         pass
+    with serving(CASES, folder=tmp_path / "stopped") as served:
+        served.page(served.open(task=WISH), "/home")  # somebody came, and did not finish
+    [unfinished] = annotation_store.load(tmp_path / "stopped" / "labels.jsonl")
+    assert unfinished.success is False
     logged = capfd.readouterr()
     for token in (TOKEN, price["run_token"], other["run_token"]):
         assert token not in logged.out + logged.err
