@@ -63,6 +63,22 @@ PAGES = {
     "/storage": "<script>document.title = (localStorage.seen ?? '') + (sessionStorage.seen ?? '')"
     " + document.cookie + window.name; localStorage.seen = sessionStorage.seen = window.name = 'x';"
     " document.cookie = 'seen=x';</script>",
+    "/keeping": """<script>
+      const mark = (when) => { localStorage.seen = sessionStorage.seen = window.name = when;
+        document.cookie = `seen=${when}`; };
+      addEventListener("pagehide", () => mark("hidden"));
+      setInterval(() => { mark("later"); console.error("later"); fetch("/later"); }, 20);
+      (async () => {
+        const kept = [localStorage.seen, sessionStorage.seen, window.name, document.referrer,
+          document.cookie.replace("run=secret", ""), history.length - 2 || "",
+          (await indexedDB.databases()).length || "", (await caches.keys()).join()];
+        document.title = kept.filter(Boolean).join() || "nothing";
+        mark("at once");
+        await caches.open("seen");
+        indexedDB.open("seen");
+        history.pushState(null, "", "/keeping?seen");
+      })();
+    </script>""",
     "/clock": "<script>document.title = [new Date().toISOString(), navigator.language,"
     " Intl.DateTimeFormat().resolvedOptions().timeZone, matchMedia('(prefers-reduced-motion)')"
     ".matches].join(' ')</script>",

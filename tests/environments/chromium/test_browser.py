@@ -35,6 +35,34 @@ def test_runs_share_a_tab_but_nothing_that_a_page_can_keep(browser: Browser) -> 
     assert tabs[0] is tabs[1] is tabs[2]
 
 
+def test_nothing_that_a_page_does_while_it_is_left_reaches_the_next_run(browser: Browser) -> None:
+    """Its page stays until the next run's first one is there."""
+    tabs = []
+    for run in ("kept", "kept", "new", "kept"):
+        with open_session(browser, f"http://{run}.localhost/keeping") as session:
+            tabs.append(session.tab)
+            assert session.observe().title == "nothing"
+            session.act("noop(100)")
+            entries = session.har()["log"]["entries"]
+        assert {entry["request"]["url"] for entry in entries} == {
+            f"http://{run}.localhost/{path}" for path in ("keeping", "later")
+        }
+    with open_session(browser, "http://quiet.localhost/") as session:
+        session.act("noop(100)")
+        assert session.console_errors == [] and len(session.har()["log"]["entries"]) == 1
+        assert session.tab is tabs[0]
+    assert len({id(tab) for tab in tabs}) == 1
+
+
+def test_a_tab_whose_page_closed_itself_meanwhile_is_not_lent(browser: Browser) -> None:
+    with open_session(browser, "http://closing.localhost/closing") as session:
+        closing = session.tab
+        session.evaluate("setTimeout(close, 100)")
+    browser.run(closing.lost.wait(), 30)
+    with open_session(browser, "http://open.localhost/") as session:
+        assert session.tab is not closing and session.observe().elements
+
+
 def test_other_settings_mean_another_tab(browser: Browser) -> None:
     with open_session(browser, "http://wide.localhost/", viewport=(800, 600)) as session:
         assert session.evaluate("[innerWidth, innerHeight]") == [800, 600]

@@ -16,9 +16,10 @@ from trajudge.environments.chromium.action_syntax import (
     Action,
     Argument,
 )
+from trajudge.environments.chromium.network import inside
 from trajudge.environments.chromium.observation import Bids
 from trajudge.environments.chromium.protocol import ProtocolError, playwright_error
-from trajudge.environments.chromium.tab import ACTION_PATIENCE, Tab, inside
+from trajudge.environments.chromium.tab import ACTION_PATIENCE, Tab
 
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle

@@ -98,7 +98,7 @@ class Browser:
         return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
 
     def take_tab(self, settings: TabSettings) -> Tab:
-        """Return a tab that holds nothing of another run: one at rest, or a fresh one.
+        """Return a tab: one at rest, or a fresh one.
 
         Raises UserError if Chromium does not start.
         """
@@ -107,17 +107,17 @@ class Browser:
             self._lent += 1
             self._runs += 1
             for index, tab in enumerate(self._idle):
-                if tab.settings == settings:
+                if tab.settings == settings and tab.usable:
                     return self._idle.pop(index)
         return self.run(_open_tab(process, settings), START_PATIENCE)
 
     def give_back(self, tab: Tab) -> None:
-        """Keep the tab for another run if it can be emptied, else close it."""
+        """Keep the tab for another run if its page answers, else close it."""
         error = playwright_error()
         kept = False
-        if tab.healthy and tab.runs < RUNS_A_TAB:
+        if tab.usable and tab.runs < RUNS_A_TAB:
             with contextlib.suppress(error, ProtocolError, TimeoutError):  # it hangs or is gone
-                self.run(tab.empty(), CLOSE_PATIENCE)
+                self.run(tab.rest(), CLOSE_PATIENCE)
                 kept = True
         with self._lock:
             self._lent -= 1

@@ -36,10 +36,19 @@ class Exchange:
     cached: bool = False
 
 
-class NetworkTrace:
-    """The exchanges of a run. ``awaited``: requests of scripts that have no answer yet."""
+def inside(url: str, origin: str) -> bool:
+    """Tell whether an address is on the origin, by its plain spelling: others are not tried."""
+    return url == origin or url.startswith((f"{origin}/", f"{origin}?", f"{origin}#"))
 
-    def __init__(self) -> None:
+
+class NetworkTrace:
+    """The exchanges of a run at ``origin``; until ``begun`` says that its first page is there,
+    those of the page that it replaces are left out. ``awaited``: requests of scripts that have no
+    answer yet."""
+
+    def __init__(self, origin: str) -> None:
+        self.begun = False
+        self._origin = origin
         self.exchanges: list[Exchange] = []
         self.awaited: set[str] = set()
         self._hops: dict[str, list[Exchange]] = {}
@@ -66,6 +75,8 @@ class NetworkTrace:
 
     def _sent(self, event: dict[str, Any]) -> None:
         if len(self.exchanges) >= MAX_ENTRIES or not _is_traffic(event):
+            return
+        if not self.begun and not inside(event["documentURL"], self._origin):
             return
         name = event["requestId"]
         hops = self._hops.setdefault(name, [])

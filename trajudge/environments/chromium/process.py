@@ -81,7 +81,9 @@ FLAGS = (
     "--mute-audio",
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,"
     "primaryPointerType=4,availablePointerTypes=4",
-    # Ours: the same pictures everywhere, nothing asked of other hosts.
+    # Ours: the same pictures everywhere, nothing asked of other hosts, and one process for all
+    # pages of a context: each run is a site of its own, and a process costs as much as two pages.
+    "--renderer-process-limit=1",
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",

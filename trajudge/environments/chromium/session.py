@@ -98,16 +98,10 @@ class Session:
     def begin(self, url: str, origin: str) -> None:
         """Open the run's first page. Raises UserError if it cannot be opened."""
         try:
-            self._run(self._begin(url, origin))
+            self._run(self.tab.begin(url, origin))
         except self._troubles() as trouble:
             raise UserError(f"{url} cannot be opened: {_said(trouble)}") from trouble
         self._active.url = url
-
-    async def _begin(self, url: str, origin: str) -> None:
-        await self.tab.start(origin)
-        await self.tab.goto(url)
-        await self.tab.settled()
-        await self.tab.cdp.send("Page.resetNavigationHistory")
 
     @property
     def tab(self) -> Tab:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trajudge.environments.chromium.network import NetworkTrace
+from trajudge.environments.chromium.network import NetworkTrace, inside
 from trajudge.environments.chromium.protocol import (
     Protocol,
     ProtocolError,
@@ -23,7 +23,7 @@ from trajudge.environments.chromium.protocol import (
 from trajudge.util.terminal import one_line
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, ConsoleMessage, Page
+    from playwright.async_api import BrowserContext, ConsoleMessage, Frame, Page
 ACTION_PATIENCE = 2.0  # seconds until an element counts as out of reach
 MAX_POST_BYTES = 2**20
 MAX_COMPLAINTS = 100
@@ -40,7 +40,7 @@ _SETTLED = """new Promise((done) => setTimeout(() => {
   watch.observe(root, {attributeFilter: ["data-idle"]});
   setTimeout(end, 2000);
 }, 0))"""
-_FORGET = "() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; }"
+_FORGET = "if (top === window) { sessionStorage.clear(); window.name = ''; }"
 
 T = TypeVar("T")
 
@@ -79,8 +79,9 @@ class Tab:
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     refused: str | None = None
     other_window: bool = False
-    trace: NetworkTrace = field(default_factory=NetworkTrace)
+    trace: NetworkTrace = field(default_factory=lambda: NetworkTrace(""))
     console_errors: list[str] = field(default_factory=list)
+    _arriving: bool = False
     _leaving: bool = False
     _staying: bool = False
     _left: asyncio.Event = field(default_factory=asyncio.Event)
@@ -103,14 +104,35 @@ class Tab:
         done = await _unless(self._left, work)
         return done.result() if done else None
 
-    async def start(self, origin: str) -> None:
-        """From now on the tab belongs to a run at ``origin``."""
+    async def begin(self, url: str, origin: str) -> None:
+        """Open the first page of a run at ``origin``, to which the tab belongs from now on, in
+        place of the last run's page. What pages of this origin kept is forgotten, the history
+        too. Raises ProtocolError if the page cannot be opened."""
+        if self.origin == origin:  # its page could write until it is left
+            await self.page.goto("about:blank", timeout=self.settings.patience * 1000)
         self.origin = origin
         self.runs += 1
-        self.trace = NetworkTrace()
+        self.trace = NetworkTrace(origin)
         self.console_errors = []
-        self.refused = None
-        await self.guard()
+        self.refused, self._arriving = None, True
+        forget, *_ = await asyncio.gather(
+            self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": _FORGET}),
+            self.cdp.send("Page.resetNavigationHistory"),
+            self.cdp.send("Network.clearBrowserCookies"),
+            self.cdp.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}),
+            self.guard(),
+        )
+        self.set_out()
+        opening = self.cdp.send("Page.navigate", {"url": url})
+        try:
+            opened = await asyncio.wait_for(opening, self.settings.patience)
+        finally:
+            self.cdp.tell("Page.removeScriptToEvaluateOnNewDocument", forget)
+        self.trace.begun = True
+        if failure := opened.get("errorText"):
+            raise ProtocolError(f"{failure} at {url}")
+        await self.settled()
+        await self.cdp.send("Page.resetNavigationHistory")
 
     async def guard(self) -> None:
         """Refuse parts of pages that other origins would deliver."""
@@ -163,17 +185,11 @@ class Tab:
         with contextlib.suppress(ProtocolError):  # the page left under the question
             await self.cdp.send("Runtime.evaluate", {"expression": _SETTLED, "awaitPromise": True})
 
-    async def empty(self) -> None:
-        """Forget the run: cookies, storage, history, whatever the page still does."""
-        self.set_out()
-        await self.page.evaluate(_FORGET)
-        await self.page.goto("about:blank", timeout=self.settings.patience * 1000)
-        await self.context.clear_cookies()
-        await self.cdp.send(
-            "Storage.clearDataForOrigin", {"origin": self.origin, "storageTypes": "all"}
-        )
-        await self.cdp.send("Page.resetNavigationHistory")
-        self._leaving = False
+    async def rest(self) -> None:
+        """Keep the page where it is until the next run begins. Raises ProtocolError where it does
+        not answer."""
+        self.stay()
+        await self.cdp.send("Runtime.evaluate", {"expression": "0"})
 
     async def close(self) -> None:
         """Close the page and its context; of another tab than the first the page alone."""
@@ -196,6 +212,11 @@ class Tab:
         first.others.append(other)
         return other
 
+    @property
+    def usable(self) -> bool:
+        """Tell whether another run can have it."""
+        return self.healthy and not self.lost.is_set()
+
     def shows(self, url: str) -> bool:
         """Tell whether the tab may show this address: its run's, or none yet."""
         return inside(url, self.origin) or (self.opener is not None and url == "about:blank")
@@ -205,6 +226,10 @@ class Tab:
         first = self.opener or self
         self.healthy = first.healthy = False
         first._pages_wanted += 1
+        if not self.lost.is_set():  # pages share a process, and this one may hang it
+            self.cdp.tell("Page.crash", {})
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.lost.wait(), 1)
         old, self.page = self.page, await self.context.new_page()
         await self.attach()
         await self.guard()
@@ -221,6 +246,7 @@ class Tab:
         page.set_default_timeout(ACTION_PATIENCE * 1000)
         page.on("crash", self._on_loss)
         page.on("close", self._on_loss)
+        page.on("framenavigated", self._on_navigated)
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self._complain(str(error)))
         page.on("filechooser", lambda _: None)  # else a native dialog would open
@@ -297,6 +323,12 @@ class Tab:
         if page is self.page:
             self.lost.set()
 
+    def _on_navigated(self, frame: Frame) -> None:
+        """Forget complaints of the last run's page, which Playwright passes on late, in order."""
+        if self._arriving and frame is self.page.main_frame and inside(frame.url, self.origin):
+            self._arriving = False
+            self.console_errors.clear()
+
     def _on_console(self, line: ConsoleMessage) -> None:
         is_icon = line.location["url"].endswith("/favicon.ico")  # asked for by the browser itself
         if line.type == "error" and not is_icon:
@@ -343,11 +375,6 @@ async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, T]) -> asyncio
     finally:
         task.cancel()
         waiting.cancel()
-
-
-def inside(url: str, origin: str) -> bool:
-    """Tell whether an address is on the origin, by its plain spelling: others are not tried."""
-    return url == origin or url.startswith((f"{origin}/", f"{origin}?", f"{origin}#"))
 
 
 async def stop_loading(cdp: ProtocolSession) -> None:
