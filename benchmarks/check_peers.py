@@ -1,13 +1,14 @@
-"""``trajudge check`` next to small tools that check a judge against labels, on the same tables.
+"""Compare ``trajudge check`` with small tools that check a judge against labels, on the same
+tables.
 
-``python -m benchmarks.check_peers --tables DIR --peers DIR`` prints what each says on every table
-of a folder; with ``--redraws N`` how often each tool's 95 % limits hold the truth where tasks
-repeat: 60 tasks of 8 runs, success .4, sensitivity .85, false alarms .15, correlation .5 within a
-task for each of the three. ``--peers`` holds a virtual environment for each tool, named as the
-package (``pip install judgekeeper``, ``judgegate``, ``evalproof``, ``truescore``, ``cje-eval``,
-``fewhumans``); one that is not there is said so. Every tool is called by its own library functions
-with verdicts, labels and, where it takes any, tasks; two commands that read tables themselves
-(``judgekeeper check``, ``truescore agreement``) are also given the file as it is.
+``python -m benchmarks.check_peers --tables DIR --peers DIR`` prints the results of each tool on
+every table of a folder; with ``--redraws N`` how often each tool's 95 % limits cover the truth if
+runs of tasks are dependent: 60 tasks of 8 runs, success .4, sensitivity .85, false alarms .15,
+correlation .5 within a task for each of the three. ``--peers`` has a virtual environment for each
+tool, named as the package (``pip install judgekeeper``, ``judgegate``, ``evalproof``,
+``truescore``, ``cje-eval``, ``fewhumans``); missing ones are reported. Every tool is called through
+its library functions with verdicts, labels and, if it accepts any, tasks; two commands that read
+tables themselves (``judgekeeper check``, ``truescore agreement``) also get the file unchanged.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def measure(accepted, right, task):
 
 
 class Verdicts(NamedTuple):
-    """Of each run whether it is accepted and right, as 0 or 1, and its task by number."""
+    """Whether each run is accepted and right, as 0 or 1, and the index of its task."""
 
     accepted: list[int]
     right: list[int]
@@ -127,7 +128,7 @@ OPTIONS: Mapping[str, Mapping[str, object]] = {
 
 
 def draw(rng: np.random.Generator, tasks: int = 60, runs: int = 8) -> Verdicts:
-    """Draw a table from the world where tasks repeat."""
+    """Draw a table of the simulation."""
     more = (1 - CORRELATION) / CORRELATION
     success, sensitivity, alarms = (
         rng.beta(rate * more, (1 - rate) * more, tasks)[:, None]
@@ -142,7 +143,7 @@ def draw(rng: np.random.Generator, tasks: int = 60, runs: int = 8) -> Verdicts:
 
 
 def ask_peer(folder: Path, name: str, cases: Sequence[Verdicts]) -> list[dict[str, object]]:
-    """Return the limits that a tool gives for each case, by rate; raises OSError where it is not
+    """Return the limits that a tool gives for each case, by rate. Raises OSError if it is not
     installed."""
     python = folder / name / "bin" / "python"
     program = _HEAD + PEERS[name] + _TAIL
@@ -160,7 +161,7 @@ def ask_peer(folder: Path, name: str, cases: Sequence[Verdicts]) -> list[dict[st
 
 
 def ask_ours(cases: Sequence[Verdicts], *, with_tasks: bool = True) -> list[dict[str, object]]:
-    """Return ours, in the same form."""
+    """Return trajudge's limits in the same form."""
     found: list[dict[str, object]] = []
     for case in cases:
         rows = [
@@ -180,7 +181,7 @@ def ask_ours(cases: Sequence[Verdicts], *, with_tasks: bool = True) -> list[dict
 
 
 def coverage(folder: Path, redraws: int, seed: int) -> Iterator[str]:
-    """Yield how often the limits of each tool hold the truth."""
+    """Yield how often the limits of each tool cover the truth."""
     rng = np.random.default_rng(seed)
     cases = [draw(rng) for _ in range(redraws)]
     yield f"{redraws} redraws of 60 tasks of 8 runs; share of 95 % limits that hold the truth"
@@ -209,7 +210,7 @@ def _holds(ends: object, truth: float) -> bool:
 
 
 def tables(folder: Path, peers: Path) -> Iterator[str]:
-    """Yield what each tool says of each table in ``folder``."""
+    """Yield the results of each tool on each table in ``folder``."""
     for file in sorted([*folder.glob("*.csv"), *folder.glob("*.jsonl")]):
         yield f"\n== {file.name}"
         options = OPTIONS.get(file.name[:2], {})
@@ -240,7 +241,7 @@ def _shown(item: tuple[str, object]) -> str:
 
 
 def _command(peers: Path, name: str, label: str, file: Path) -> str:
-    """Return what a tool's own command says of the file: its first words, or its error."""
+    """Return the first words of a tool's own command on the file, or its error."""
     columns = check_columns(file)
     words = ["check"] if name == "judgekeeper" else ["agreement"]
     with tempfile.TemporaryDirectory() as out:
@@ -265,7 +266,8 @@ def _command(peers: Path, name: str, label: str, file: Path) -> str:
 
 
 def _converted(peers: Path, case: Verdicts) -> str:
-    """Return what ``judgekeeper check`` says of the verdicts under the names that it expects."""
+    """Return the result of ``judgekeeper check`` on the verdicts, with the column names that it
+    expects."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results.csv"
         words = ("fail", "pass")
@@ -277,7 +279,7 @@ def _converted(peers: Path, case: Verdicts) -> str:
 
 
 def check_columns(file: Path) -> tuple[str, str]:
-    """Return the columns of verdicts and labels that a user would name."""
+    """Return the columns of verdicts and labels."""
     options = OPTIONS.get(file.name[:2], {})
     result = check(file, **options)
     return result.columns["judge"][0], result.columns["label"][0]
@@ -286,7 +288,8 @@ def check_columns(file: Path) -> tuple[str, str]:
 def _verdicts(
     file: Path, columns: Mapping[str, tuple[str, ...]], options: Mapping[str, object]
 ) -> Verdicts:
-    """Read the rows that have both; scores from 0.5 on, of several annotators the majority."""
+    """Read the rows that have both; scores are verdicts at or above 0.5, several annotators
+    their majority."""
     table = read_rows(file)
     labels = [table.column(name) for name in columns["label"]]
     tasks = table.column(columns["task"][0]) if "task" in columns else [""] * len(table)

@@ -1,19 +1,19 @@
-"""Judging runs of WebArena Verified, next to the published package: time, and verdicts.
+"""Time and verdicts on runs of WebArena Verified, compared with the published package.
 
-``python -m benchmarks.rules [--data DIR] [--package PYTHON]`` judges the same runs by both: a
+``python -m benchmarks.rules [--data DIR] [--package PYTHON]`` judges the same runs with both: a
 passing run of every task, built by ``rules.audit.verified``, in memory; and the demo with its HAR
-file read from disk. Both sides take turns, and times are the best of several repeats: of the
-processor for one process, of the clock for workers. ``DIR`` holds ``webarena-verified.json`` and
-``demo/108`` (default: ``webarena`` in ``TRAJUDGE_REAL_DATA``); ``PYTHON`` is the interpreter of an
-environment with the package, which is made if none is named.
+file read from disk. Both alternate, and times are the minimum of several repeats: processor time
+for one process, wall time for workers. ``DIR`` has ``webarena-verified.json`` and ``demo/108``
+(default: ``webarena`` in ``TRAJUDGE_REAL_DATA``); ``PYTHON`` is the interpreter of an environment
+with the package, which is created if none is given.
 
-``--cases N`` compares verdicts instead: pairs of values, runs that have nothing to do with their
-task, and honest runs with one to three changes, all drawn from the seed, are judged by both. What
-differs is printed; the exit code is 1 if anything does.
+``--cases N`` compares verdicts instead: pairs of values, runs that are unrelated to their task, and
+honest runs with one to three changes, all drawn from the seed, are judged by both. Differences are
+printed; the exit code is 1 if there are any.
 
-``--tests CHECKOUT`` runs the package's own tests of its evaluation, those that its authors do not
-skip, from a checkout of its release: once with its evaluator and once with the release mode. The
-exit code is 1 if a test ends differently.
+``--tests CHECKOUT`` runs the package's own tests of its evaluation, except skipped ones, from a
+checkout of its release, with its evaluator and with the release mode. The exit code is 1 if a test
+has another result.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ for name in sys.stdin:
 
 
 def _best(work: Callable[[], object], count: int = 1) -> float:
-    """Seconds of the processor a unit of work, the best of the repeats."""
+    """Return the processor seconds per unit of work, the minimum of the repeats."""
     times = []
     for _ in range(REPEATS):
         start = time.process_time()
@@ -95,7 +95,7 @@ def _best(work: Callable[[], object], count: int = 1) -> float:
 
 
 def _best_wall(work: Callable[[], object]) -> float:
-    """Seconds of the clock, the best of the repeats: the work is that of other processes."""
+    """Return the wall seconds, the minimum of the repeats, for work in other processes."""
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
@@ -116,7 +116,7 @@ Work = tuple[Callable[[], object], int]  # and how many runs it judges
 
 
 def ours(data: Path, mode: str) -> tuple[dict[str, Work], list[object]]:
-    """Return our work, and the synthetic runs for the other side."""
+    """Return trajudge's work, and the synthetic runs for the package."""
     from trajudge.rules.audit.verified import synthesise
     from trajudge.rules.values import Mode
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
@@ -162,7 +162,7 @@ Clock = Callable[[str], float]  # seconds of the processor a run, by the name of
 
 @contextmanager
 def released(python: str, data: Path, runs: list[object]) -> Iterator[Clock]:
-    """Open the package in a process of its own, which does a piece of work when it is told."""
+    """Run the package in its own process, which does a piece of work on request."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "runs.json"
         path.write_text(json.dumps(runs))
@@ -181,8 +181,8 @@ def released(python: str, data: Path, runs: list[object]) -> Iterator[Clock]:
 
 
 def in_turn(clocks: dict[str, Clock]) -> dict[str, dict[str, float]]:
-    """Return the least time of each by work. All take turns, ``ROUNDS`` times, so that what else
-    the machine does meets each of them alike."""
+    """Return the minimum time of each by work. All alternate, ``ROUNDS`` times, so that other
+    load affects them equally."""
     least = {name: dict.fromkeys(WORKS, math.inf) for name in clocks}
     for _ in range(ROUNDS):
         for work in WORKS:
@@ -192,7 +192,7 @@ def in_turn(clocks: dict[str, Clock]) -> dict[str, dict[str, float]]:
 
 
 def large_har(data: Path) -> tuple[float, float, float]:
-    """Megabytes, seconds and megabytes of peak memory for a HAR of 25 MB (Linux only)."""
+    """Return megabytes, seconds and megabytes of peak memory for a HAR of 25 MB (Linux only)."""
     script = (
         "import re, sys, time; from pathlib import Path; "
         "from trajudge.rules.verified.network import load_trace; "
@@ -220,14 +220,14 @@ def _quietly(done: int, of: int) -> None:
 
 
 def _cpu() -> float:
-    """Seconds of the processor that this process and its ended children took."""
+    """Return the processor seconds of this process and its ended children."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def scaling(data: Path, runs: int) -> list[tuple[int, float, float]]:
-    """Runs a second over folders of the demo's files and processor seconds a run, by workers: the
-    latter stay the same where other programs take the machine."""
+    """Return by workers the runs per second over folders of the demo's files, and the processor
+    seconds per run, which do not depend on other load."""
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
     from trajudge.rules.verified.runs import Batch, judge_all
     from trajudge.rules.verified.tasks import load_tasks
@@ -280,7 +280,7 @@ def measure(data: Path, python: Path, workers_runs: int) -> None:
 
 
 def compare(python: Path, cases: int, seed: int, shown: int) -> int:
-    """Compare verdicts on cases that are drawn, print what differs, and return how many do."""
+    """Compare verdicts on drawn cases, print the differences, and return their number."""
     started = time.perf_counter()
     with PackageProcess(python) as process:
         tally = Comparison(process, seed, shown).run(cases)
@@ -291,7 +291,7 @@ def compare(python: Path, cases: int, seed: int, shown: int) -> int:
 
 
 def own_tests(python: Path, checkout: Path, shown: int) -> int:
-    """Run the package's tests with both evaluators, and return how many end differently."""
+    """Run the package's tests with both evaluators, and return how many results differ."""
     script = "import sysconfig; print(sysconfig.get_path('purelib'))"
     found = subprocess.run([python, "-c", script], check=True, capture_output=True, text=True)
     site = found.stdout.strip()
@@ -345,7 +345,7 @@ def print_tally(tally: Tally, seconds: float, seed: int) -> None:
 
 
 def main() -> int:
-    """Measure or compare; the exit code is 1 where the two sides disagree."""
+    """Measure or compare; the exit code is 1 if the two disagree."""
     made = argparse.ArgumentParser(prog="python -m benchmarks.rules")
     real = os.environ.get("TRAJUDGE_REAL_DATA", ".")
     made.add_argument("--data", type=Path, default=Path(real) / "webarena", metavar="DIR")

@@ -347,6 +347,27 @@ def _is_mode(node: ast.expr) -> bool:
     return isinstance(text, str) and bool(text) and set(text) <= set("rwaxbt+")
 
 
+# What reads pictures among the judges, which run on an event loop, and where it does.
+DECODERS = {
+    "judges/prompting.py": {"PictureLimits", "PictureLoader"},  # the loader's threads
+    "judges/defences.py": {"grey_levels", "picture_size"},  # asyncio.to_thread
+}
+
+
+def test_no_judge_decodes_a_picture_on_the_event_loop() -> None:
+    """``tests/judges/prompting/test_pictures.py`` runs all judges; here no module is forgotten."""
+    readers: dict[str, set[str]] = {}
+    for path in modules("judges"):
+        assert "PIL" not in imported(path), path
+        for node in outline(path).imports:
+            if isinstance(node, ast.ImportFrom) and node.module == "trajudge.trajectories.images":
+                names = {alias.name for alias in node.names}
+                readers.setdefault(str(path.relative_to(PACKAGE)), set()).update(names)
+            if isinstance(node, ast.ImportFrom) and node.module == "trajudge.trajectories":
+                assert "images" not in {alias.name for alias in node.names}, path
+    assert readers == DECODERS
+
+
 def test_input_is_opened_by_the_checked_reader_alone() -> None:
     openings = {
         f"{path.relative_to(PACKAGE)}: {name}"

@@ -128,7 +128,7 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str) -> None:
         ("heat: 0", "--heat 0: must be more than 0"),
         ("haet: 1", "no option 'haet', did you mean 'heat'?"),
         ("quiet: perhaps", "--quiet perhaps: must be true or false"),
-        ("heat: 1\nheat: 2", "not YAML (line 2: 'heat' comes twice: leave one out)"),
+        ("heat: 1\nheat: 2", "not YAML (line 2: 'heat' is given twice: remove one)"),
         ("- heat", "holds no mapping of options"),
         ("heat: [", "not YAML"),
     ],

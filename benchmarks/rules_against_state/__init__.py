@@ -1,7 +1,7 @@
-"""Rules held to the state of the environments: how far do they agree?
+"""Compare the verdicts of rules with the state of the environments.
 
-``recording`` plays thousands of runs without a browser, by the scripted agents and by agents that
-take turns which no oracle takes (``turns``); ``comparing`` holds the rules' verdicts on them to the
-labels from the state, reading prose as a response of the protocol first (``responses``), ``report``
-counts, and ``package`` asks the released package itself about a sample.
+``recording`` records thousands of runs without a browser, by the scripted agents and by agents that
+deviate from the oracle (``turns``); ``comparing`` compares the rules' verdicts on them with the
+labels from the state, after converting prose to a response of the protocol (``responses``),
+``report`` counts, and ``package`` runs the released package on a sample.
 """

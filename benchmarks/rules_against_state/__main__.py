@@ -1,12 +1,12 @@
-"""Rules against the state, in full: ``python -m benchmarks.rules_against_state --out DIR``.
+"""Compare rules with the state: ``python -m benchmarks.rules_against_state --out DIR``.
 
-Plays runs over the applications, holds the rules' verdicts to the labels
-from the state and writes ``DIR/report.json``. The runs of scripted agents and those that take turns
-(again, corrected, spoiled, undone) are reported apart. A killed run goes on where it was. Runs that
-are there are labelled again from their facts: a change of the rules or of the reader of messages
-needs no new recording. Further recordings of ``trajudge env record`` (with ``cases.jsonl`` in the
-folder) join by ``--recorded``, and are all there is with ``--runs 0``; with ``--package PYTHON``
-the released package judges a sample, in the environment of that interpreter.
+Records runs of the applications, compares the rules' verdicts with the labels from the state and
+writes ``DIR/report.json``. Runs of scripted agents and runs with deviations (again, corrected,
+spoiled, undone) are reported separately. A killed run continues. Existing runs are labelled again
+from their facts, so that a change of the rules or of the reader of messages needs no new recording.
+``--recorded`` adds recordings of ``trajudge env record`` (with ``cases.jsonl`` in the folder),
+alone with ``--runs 0``; with ``--package PYTHON`` the released package judges a sample, in the
+environment of that interpreter.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TURNS = 0.2  # the share of runs that take turns
 
 
 def parser() -> argparse.ArgumentParser:
-    """Make the benchmark's parser."""
+    """Return the benchmark's parser."""
     made = argparse.ArgumentParser(description=__doc__)
     add = made.add_argument
     add("--out", type=Path, required=True, metavar="DIR", help="recordings and report")
@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record, compare, ask the package; return 1 if the package says otherwise than our mode."""
+    """Record, compare, run the package; return 1 if the package and the release mode differ."""
     options = parser().parse_args(arguments)
     counts = {"turns": int(options.runs * TURNS) // len(APPS)}
     counts["scripted"] = options.runs // len(APPS) - counts["turns"]
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class TurnErrors(NamedTuple):
-    """What one reading of the requests makes of the runs that took one turn."""
+    """The errors of one kind of check on the runs with one deviation."""
 
     turn: str
     kind: str
@@ -95,7 +95,7 @@ class TurnErrors(NamedTuple):
 
 
 def by_turn(compared: Sequence[RunComparison]) -> list[TurnErrors]:
-    """Count the errors of the sound mode by turn and kind of check."""
+    """Count the errors of the sound mode by deviation and kind of check."""
     kept = [one for one in compared if one.mode is Mode.SOUND and one.truth is not None]
     rows = []
     for turn in sorted({one.run.key.agent for one in kept}):
@@ -110,7 +110,7 @@ def by_turn(compared: Sequence[RunComparison]) -> list[TurnErrors]:
 
 
 def turn_table(rows: Sequence[TurnErrors]) -> Table:
-    """Lay out the errors by turn."""
+    """Lay out the errors by deviation."""
     head = ("turn", "kind of check", "failed", "accepted", "succeeded", "rejected")
     cells = [(row.turn, row.kind, *map(str, row[2:])) for row in rows]
     return Table("By what was done beside the task (sound mode)", head, cells)
@@ -135,7 +135,7 @@ def _runs(folders: Sequence[Path]) -> list[RecordedRun]:
 
 
 def _sample(runs: Sequence[RecordedRun], count: int, seed: int) -> list[RecordedRun]:
-    """Draw runs, as many that succeeded as others."""
+    """Draw as many successful runs as others."""
     rng = np.random.default_rng(seed)
     kept: list[RecordedRun] = []
     for success in (True, False):

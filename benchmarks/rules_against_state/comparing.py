@@ -1,4 +1,4 @@
-"""Rules' verdicts on recorded runs, and the labels that follow from the state."""
+"""Verdicts of rules on recorded runs, and the labels from the state."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from trajudge.util.errors import UserError
 
 
 class CheckFamily(NamedTuple):
-    """What a family of rules is made of. ``last``: every check of a request is about the last one,
-    whatever else was sent, as in the published tasks; ``beforehand``: as written before the run,
-    where nobody knows its codes."""
+    """The checks of a family of rules. ``last``: every check of a request applies to the last
+    one, whatever else was sent, as in the published tasks; ``beforehand``: as written before the
+    run, when its codes are unknown."""
 
     checks: tuple[type, ...]
     last: bool = False
@@ -63,8 +63,8 @@ MODES: Sequence[Mode] = (Mode.SOUND, Mode.RELEASE)
 
 
 class RecordedRun(NamedTuple):
-    """A recorded run with the labels and facts that verification gives it today; ``changed``:
-    success or side effect are not what was recorded."""
+    """A recorded run with the labels and facts of a new verification; ``changed``: success or
+    side effect differ from the recording."""
 
     key: TrajectoryKey
     case: Case
@@ -77,15 +77,15 @@ class RecordedRun(NamedTuple):
 
     @property
     def unreported(self) -> bool:
-        """Whether it succeeded and ended without a message, as when its steps were used up. The
-        protocol asks every agent for a response and rightly fails this one; the label follows from
-        the state, which no response is part of. So the two cannot be compared."""
+        """Whether it succeeded and ended without a message, such as when its steps were used up.
+        The protocol requires a response from every agent and rightly fails this one; the label
+        follows from the state, which does not include a response. So the two cannot be compared."""
         return bool(self.success) and not (self.message or "").strip()
 
 
 class RunComparison(NamedTuple):
-    """One run, one kind of check, one reading of the rules: what the rule said, what the state
-    says (None: open to argument), and the rule's reasons."""
+    """One run, one kind of check, one mode: the rule's outcome, the truth by the state (None:
+    debatable), and the rule's reasons."""
 
     run: RecordedRun
     kind: str
@@ -96,15 +96,15 @@ class RunComparison(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether the rule decided, and otherwise than the state."""
+        """Whether the rule decided, and differs from the state."""
         decided = {Outcome.PASS: True, Outcome.FAIL: False}.get(self.outcome)
         return None not in (decided, self.truth) and decided is not self.truth
 
 
 def recorded_runs(folder: Path, cases: Iterable[Case]) -> Iterator[RecordedRun]:
-    """Yield the runs of a recorded folder, verified again: a change of the rules or of the reader
-    of messages needs no new recording. Raises UserError for a folder that is none, a run of an
-    unknown case and a run without its trace."""
+    """Yield the runs of a recorded folder, verified again, so that a change of the rules or of
+    the reader of messages needs no new recording. Raises UserError for another folder, a run of
+    an unknown case and a run without its trace."""
     known: dict[str, Case] = {}
     for case in cases:  # a run whose noise was added belongs to the case as generated
         known[case.id] = known[_quiet(case.config)] = case
@@ -141,8 +141,8 @@ def _recorded_run(run: ReverifiedRun, case: Case) -> RecordedRun:
 
 
 def _trace_file(folder: Path, run: Trajectory) -> Path:
-    """Return the run's network trace. A near miss of another slot goes by another name than the
-    agent that its file is named by."""
+    """Return the run's network trace. The file of a near miss with another slot is named after
+    another agent."""
     agent, attempt = run.key.agent, run.key.attempt
     if agent not in AGENTS and behaviour_of(agent) is not None:
         bare = agent.rstrip("0123456789")
@@ -185,13 +185,13 @@ def _compared(run: RecordedRun, walk: OracleRun, beforehand: Task) -> Iterator[R
 
 
 def site_of(trace: Trace) -> Hosts:
-    """Return where the run's site was: the origin of its first page."""
+    """Return the address of the run's site: the origin of its first page."""
     pages = trace.documents or trace.relevant
     return {placeholder(SITE): (origin(pages[0].url),)} if pages else {}
 
 
 def only(task: Task, family: CheckFamily) -> Task:
-    """Return the task with the checks that a family is made of."""
+    """Return the task with only the checks of a family."""
     kept = tuple(
         msgspec.structs.replace(check, last_event_only=True, changing_urls=())
         if family.last and isinstance(check, NetworkCheck)
@@ -203,7 +203,7 @@ def only(task: Task, family: CheckFamily) -> Task:
 
 
 def _asked(task: Task, run: RecordedRun, kind: str) -> bool:
-    """Tell whether a kind of check says something of its own about the task."""
+    """Return True if a kind of check applies to the task."""
     if kind in _OF_ANSWERS:
         kinds = {fact["kind"] for fact in run.facts["answers"]}
         return bool(kinds) and ("code" in kinds) is kind.endswith("code")
@@ -222,13 +222,12 @@ def _truth(run: RecordedRun, kind: str) -> bool | None:
 
 
 def known_codes(walk: OracleRun, facts: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the operation codes that a recorded run may report, none for a task without a code.
+    """Return the operation codes that a recorded run may report, empty for a task without a code.
 
-    A code is a keyed hash of a row as it is, and the key is drawn when the run is set up. Of the
-    two rows that count, one is known then: the row that the oracle's way would make under this key;
-    its code comes first. The other is in the record: a row that the run itself made as the task
-    asks, with whatever it filled in beside (a note, another number). Which row is as the task asks
-    is read by the checks of the state, not by the verifier that labels the run.
+    A code is a keyed hash of a row, with a key drawn at the run's setup. Two rows count. The first
+    is the row that the oracle would create under this key. The other is in the record: a row that
+    the run created as the task requires, with any additional fields (a note, another number). The
+    checks of the state determine which row that is, not the verifier that labels the run.
     """
     tables = [answer.sql for answer in walk.scenario.answers if answer.kind == "code"]
     if not tables:
@@ -241,8 +240,7 @@ def known_codes(walk: OracleRun, facts: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _rows_at(paths: Iterable[str], changes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows at the first path that leads to any, without the rows of others that stand in
-    them."""
+    """Return the rows at the first path with any, without nested rows of other tables."""
     reply = changed_rows(changes)
     rows: list[Any] = next(filter(None, (find(path, reply) for path in paths)), [])
     return [
@@ -251,7 +249,7 @@ def _rows_at(paths: Iterable[str], changes: Iterable[Mapping[str, Any]]) -> list
 
 
 def changed_rows(changes: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
-    """Return what the probe of a specification says of a run, from the changes among its facts."""
+    """Return the probe's reply for a run, from the changes among its facts."""
     reply: dict[str, dict[str, list[Any]]] = {}
     named: dict[tuple[str, str], dict[str, Any]] = {}
     for change in changes:

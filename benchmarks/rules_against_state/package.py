@@ -1,4 +1,4 @@
-"""The released package on a sample of recorded runs: does it read what is emitted, and agree?"""
+"""The released package on a sample of recorded runs: can it read their tasks, and does it agree?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORKER = Path(__file__).with_name("worker.py")
 
 
 class PackageReply(NamedTuple):
-    """The package's word on one run, and ours in the mode that follows it."""
+    """The package's result on one run, and that of the release mode."""
 
     run: RecordedRun
     status: str
@@ -30,7 +30,7 @@ class PackageReply(NamedTuple):
 
 
 def asked(python: Path, runs: Sequence[RecordedRun], folder: Path) -> list[PackageReply]:
-    """Ask the package about runs; ``folder`` gets the task file that it reads."""
+    """Run the package on recorded runs; ``folder`` gets the task file that it reads."""
     tasks = folder / "package.tasks.json"
     write_tasks(tasks, {run.case.id: run.case for run in runs}.values(), published=True)
     cases, ours = [], []
@@ -49,7 +49,7 @@ def asked(python: Path, runs: Sequence[RecordedRun], folder: Path) -> list[Packa
 
 
 def _case(run: RecordedRun, tasks: Path) -> tuple[dict[str, Any], int]:
-    """Return what the package is asked, and what our release mode says to the same."""
+    """Return the input of the package, and the result of the release mode on it."""
     task = only(specification(run.case), KINDS["answer + network"])
     trace = load_trace(run.trace)
     hosts, answer = site_of(trace), response_text(task, run.message)

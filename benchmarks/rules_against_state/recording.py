@@ -1,7 +1,6 @@
-"""Recordings to hold rules against: many runs without a browser, resumable.
+"""Record runs for the comparison: many runs without a browser, resumable.
 
-A recording is a folder as ``trajudge env record`` writes it, its cases beside it. Killed at any
-moment it goes on where it was.
+A recording is a folder as ``trajudge env record`` writes it, with its cases.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ RUNS_A_CASE = 1  # more cases tell more than more runs of one, and take longer t
 
 
 class Portion(NamedTuple):
-    """Runs of one application: ``runs`` by scripted agents, or by those that take turns."""
+    """Runs of one application: ``runs`` by scripted agents, or by agents that deviate."""
 
     app: str
     runs: int
@@ -51,7 +50,7 @@ def cases_of(portion: Portion, path: Path, runs_a_case: int = RUNS_A_CASE) -> li
 
 
 def jobs_of(portion: Portion, cases: Sequence[Case]) -> list[Job]:
-    """Draw the jobs of a portion, no two alike."""
+    """Draw the jobs of a portion without repetition."""
     rng = np.random.default_rng(portion.seed)
     jobs = _turns(cases) if portion.turns else jobs_for(cases, list(AGENTS))
     size = min(portion.runs, len(jobs))
@@ -69,7 +68,7 @@ def _turns(cases: Sequence[Case]) -> list[Job]:
 
 
 def record(folder: Path, portion: Portion, runs_a_case: int = RUNS_A_CASE) -> list[str]:
-    """Record what is missing of a portion; returns why runs were not played."""
+    """Record the missing runs of a portion; return why runs could not be played."""
     folder.mkdir(parents=True, exist_ok=True)
     jobs = jobs_of(portion, cases_of(portion, folder / "cases.jsonl", runs_a_case))
     journal = Journal(folder, {"benchmark": "rules against the state", **portion._asdict()})

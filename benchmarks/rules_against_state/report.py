@@ -1,7 +1,7 @@
-"""How far rules agree with the state: rates by kind of check, causes of differences, tables.
+"""Agreement of rules with the state: rates by kind of check, causes of differences, tables.
 
 Runs of one case share its data and its wording, so intervals are clustered by case, within
-applications. Runs whose truth is open to argument are left out, and counted.
+applications. Runs with a debatable truth are excluded, and counted.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def report(comparisons: Iterable[RunComparison]) -> dict[str, Any]:
 
 
 def _agreement(kind: str, mode: Mode, some: Sequence[RunComparison]) -> dict[str, Any]:
-    """Count one kind of check in one reading. Of the ``runs``, whose truth is known, ``unknown``
-    are those of which the rule says nothing."""
+    """Return the rates of one kind of check in one mode. Of the ``runs`` with a known truth,
+    ``unknown`` are those without a decision of the rule."""
     known = [one for one in some if one.truth is not None]
     succeeded = [one for one in known if one.truth]
     return {

@@ -65,10 +65,10 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
         ("limit: -3\n", "--limit -3: must be at least 1"),
         ("- model\n", "no mapping of options"),
         ("model: [\n", "not YAML"),
-        ("seed: 1\nmodel: x\nseed: 2\n", "line 3: 'seed' comes twice: leave one out"),
+        ("seed: 1\nmodel: x\nseed: 2\n", "line 3: 'seed' is given twice: remove one"),
         ("seed: [1, 2]\n", "--seed takes one value, not 2"),
-        ("max-cost: 1\nmax_cost: 2\n", "'max_cost' comes twice"),
-        ("extra-body:\n  a: 1\n  a: 2\n", "line 3: 'a' comes twice"),
+        ("max-cost: 1\nmax_cost: 2\n", "'max_cost' is given twice"),
+        ("extra-body:\n  a: 1\n  a: 2\n", "line 3: 'a' is given twice"),
     ],
 )
 def test_a_bad_config_file_is_named_with_the_mend(tmp_path: Path, text: str, sentence: str) -> None:

@@ -236,6 +236,11 @@ def test_a_composed_judge_needs_what_its_members_need() -> None:
     assert found == union(needs_of(m["name"], m.get("given")) for m in members)
 
 
+def test_webjudge_of_ours_reads_no_picture_of_the_goal() -> None:
+    for variant in ("general", "online-mind2web"):
+        assert not needs_of("webjudge", {"variant": variant}).goal_images
+
+
 OWN = """
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.needs import Needs, last

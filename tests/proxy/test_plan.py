@@ -57,7 +57,7 @@ def test_the_digest_is_of_the_faults_not_of_the_seed() -> None:
         ("{", 'write a JSON object such as {"faults"'),
         ("[]", "the plan: Input should be an object: write a JSON object such as"),
         ('{"version": 2}', "version is 2"),
-        ('{"fault": []}', "fault is no field"),
+        ('{"fault": []}', "fault is not a field"),
         (with_fault(status=418), "fault 1: status is 418"),
         (with_fault(kind="pop"), "fault 1 has no known kind: name one of popup"),
         (with_fault(kind="absent"), "fault 1 has no known kind: name one of popup"),
@@ -74,7 +74,7 @@ def test_the_digest_is_of_the_faults_not_of_the_seed() -> None:
             with_fault(kind="session", status="absent", location="http://x"),
             "location is 'http://x'",
         ),
-        (with_fault(colour="red"), "fault 1: colour is no field"),
+        (with_fault(colour="red"), "fault 1: colour is not a field"),
     ],
 )
 def test_each_mistake_has_one_sentence(text: str, sentence: str) -> None:

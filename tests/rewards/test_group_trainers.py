@@ -212,7 +212,7 @@ def gateway(status: int, body: bytes, retry_after: str) -> Iterator[tuple[str, l
 )
 def test_a_gateway_whose_server_is_away_is_an_abstention(status: int, body: bytes) -> None:
     with gateway(status, body, "Fri, 27 Nov 2026 19:00:00 GMT") as (address, _):
-        asked = RewardClient(address, deadline=0.5).ask_sync("r0")
+        asked = asyncio.run(RewardClient(address, deadline=0.5).ask("r0"))
     assert (asked.reward.value, asked.neutral_value) == (None, None)
     assert asked.reward.detail == f"{address}: it answered with status {status}"
 
@@ -232,14 +232,14 @@ def test_what_a_gateway_answers_is_no_reward(status: int, body: bytes, told: str
         gateway(status, body, date) as (address, _),
         pytest.raises(RewardUnavailable) as raised,
     ):
-        RewardClient(address, deadline=0.5).ask_sync("r0")
+        asyncio.run(RewardClient(address, deadline=0.5).ask("r0"))
     assert str(raised.value) == f"{address}: {told}"
 
 
 @pytest.mark.parametrize("told", ["0", "inf", "nan", "-1", "soon"])
 def test_a_gateway_that_names_no_pause_is_asked_again_after_a_second(told: str) -> None:
     with gateway(503, b"null", told) as (address, asked):
-        RewardClient(address, deadline=2.5).ask_sync("r0")
+        asyncio.run(RewardClient(address, deadline=2.5).ask("r0"))
         assert 2 <= len(asked) <= 3
 
 

@@ -22,11 +22,11 @@ from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.model import Channel, Relation
 from trajudge.robustness.pairs import (
-    AskedRun,
+    CallChangeRun,
     PairRow,
     RunInFolder,
-    asked_pairs,
-    asked_runs,
+    call_change_pairs,
+    call_change_runs,
     side_by_side,
     verdict_of,
     verdicts_of,
@@ -227,7 +227,7 @@ def test_draws_are_a_row_each_and_weigh_by_task() -> None:
     rows = [PairRow(key(n), n, 1.0, clean[key(n)], verdict_of([own[n]])) for n in own]
     base = side_by_side("identity", Relation.KEEP, rows)
     run = RunInFolder(Path("x"), {}, {"j": [*own.values(), *drawn]})
-    pairs = asked_pairs(AskedRun(catalogue()["drawn-again"], "j", run), base, clean)
+    pairs = call_change_pairs(CallChangeRun(catalogue()["drawn-again"], "j", run), base, clean)
     assert pairs is not None
     assert (len(pairs.clean), pairs.cluster.tolist()) == (8, [0] * 4 + [1] * 4)
     (found,) = all_rates([pairs], {})
@@ -265,15 +265,15 @@ def test_manifests_tell_how_a_judge_was_asked(
     manifest: dict[str, Any], expected: list[str]
 ) -> None:
     runs = [run("base", [SOURCE, CHANGED]), run("other", [SOURCE], **manifest)]
-    assert [one.perturbation.name for one in asked_runs(runs)] == expected
-    assert [one.perturbation.name for one in asked_runs(runs[::-1])] == expected
+    assert [one.perturbation.name for one in call_change_runs(runs)] == expected
+    assert [one.perturbation.name for one in call_change_runs(runs[::-1])] == expected
 
 
 def test_a_run_on_changed_runs_is_a_judge_of_its_own() -> None:
     """A measurement of another judge, not of another way to ask the first."""
     both = [SOURCE, CHANGED]
     other = run("other", both, options={"a": 1, "steps": "json"})
-    assert asked_runs([run("base", both), other]) == []
+    assert call_change_runs([run("base", both), other]) == []
 
 
 def test_a_dry_run_tells_the_draws_of_one_judge_apart(

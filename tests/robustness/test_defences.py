@@ -180,7 +180,7 @@ def test_defences_stand_beside_the_judge_without(
 
 @mistakes(
     """
-    --defence walls => --defence walls: 'walls' is no defence; there are hide
+    --defence walls => --defence walls: 'walls' is not a defence; there are hide
     --defence datamarc => did you mean 'datamark'?
     --defence datamark+datamark => names datamark twice
     --defence hide=thoughts => judge heuristic: hide = 'thoughts': name answer, reasoning, or both

@@ -1,9 +1,9 @@
-"""What experts said of trajectories: records and sources.
+"""Expert labels of trajectories: records and sources.
 
-``open_annotations("KIND:PATH")`` reads a source; ``primary_labels`` gives the mapping from
-trajectory to label that everything is scored against, ``open_labels`` that of a source. A source
-with several opinions or columns names the ways to make one label of them: ``KIND/POLICY:PATH``
-(``POLICIES`` of its module); any other source takes those of ``LABELS_BY``.
+``open_annotations("KIND:PATH")`` reads a source; ``primary_labels`` returns the label of each
+trajectory for scoring, ``open_labels`` that of a source. A source with several opinions or columns
+names its policies to combine them: ``KIND/POLICY:PATH`` (``POLICIES`` of its module); any other
+source has those of ``LABELS_BY``.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ PLUGINS = PluginPoint(
 
 
 class LabelSource(Protocol):
-    """What a module of ``annotations.sources`` with labels offers.
+    """The interface of a module of ``annotations.sources`` with labels.
 
     Optional: ``POLICIES`` names its own label policies, the default first; ``load`` then takes one
-    as its second argument. A ``load`` whose path has a default reads the labels without one.
+    as its second argument. A ``load`` whose path has a default reads the labels without a path.
     """
 
     def load(self, path: Path, /) -> list[Label]: ...
@@ -81,7 +81,7 @@ class LabelSource(Protocol):
 
 
 class LabelSpec(NamedTuple):
-    """What ``KIND/POLICY:PATH`` names; ``policy`` is None where none is named and the kind has no
+    """The parts of ``KIND/POLICY:PATH``; ``policy`` is None if none is given and the kind has no
     default. ``columns`` of a table are those of ``--columns`` and ``--words``:
     ``table/POLICY[label=ok;gut=yes]:PATH``."""
 
@@ -97,12 +97,12 @@ class LabelSpec(NamedTuple):
 
 
 def open_annotations(spec: str, keys: Iterable[TrajectoryKey] | None = None) -> list[Label]:
-    """Read annotations from ``KIND:PATH`` or ``KIND/POLICY:PATH``, a bare ``PATH`` (kind detected),
-    a bare ``KIND`` (the source's own place), ``FILE.py:PATH`` or ``sample``; under a policy of
-    ``LABELS_BY`` one a trajectory. Raises UserError.
+    """Read annotations from ``KIND:PATH`` or ``KIND/POLICY:PATH``, a bare ``PATH`` (the kind is
+    detected), a bare ``KIND`` (the source's default path), ``FILE.py:PATH`` or ``sample``; with a
+    policy of ``LABELS_BY`` one per trajectory. Raises UserError.
 
-    ``keys`` are the trajectories that a table of the user's is joined to; a note says how. Another
-    says how many labels an annotator contradicted, and where second opinions differ.
+    ``keys`` are the trajectories to which a user's table is joined; a note describes how. Another
+    note counts labels that an annotator contradicted, and differing second opinions.
     """
     named = parse_labels(spec)
     if named.kind not in KINDS:
@@ -124,7 +124,8 @@ def open_annotations(spec: str, keys: Iterable[TrajectoryKey] | None = None) -> 
 
 
 def _settled(spec: str, policy: str | None, opened: list[Label]) -> list[Label]:
-    """Apply a policy of ``LABELS_BY``, and say once what was chosen among contradicting lines."""
+    """Apply a policy of ``LABELS_BY``, and note once how contradicting annotations were
+    resolved."""
     if len({each.key for each in opened}) == len(opened):
         return opened
     if corrected := corrected_trajectories(opened):
@@ -146,9 +147,9 @@ def _settled(spec: str, policy: str | None, opened: list[Label]) -> list[Label]:
 
 
 def labels_by(spec: str | None, by: LabelsBy | None) -> str | None:
-    """Return ``spec`` (``--annotations``) with the policy that ``--labels-by`` names. Raises
-    UserError where the source has label policies of its own, another is named already, or there is
-    no ``spec`` to apply it to."""
+    """Return ``spec`` (``--annotations``) with the policy of ``--labels-by``. Raises UserError
+    if the source has its own label policies, another policy is given already, or there is no
+    ``spec``."""
     if by is None:
         return spec
     if spec is None:
@@ -168,8 +169,8 @@ def labels_by(spec: str | None, by: LabelsBy | None) -> str | None:
 
 
 def with_columns(spec: str | None, columns: str | None, words: str | None) -> str | None:
-    """Return ``spec`` (``--annotations``) with the columns of a table, and what its words mean.
-    Raises UserError where there is no table to take them."""
+    """Return ``spec`` (``--annotations``) with the columns and words of a table. Raises
+    UserError if it is not a table."""
     if not columns and not words:
         return spec
     option = f"--columns {columns}" if columns else f"--words {words}"
@@ -187,15 +188,15 @@ def with_columns(spec: str | None, columns: str | None, words: str | None) -> st
 
 
 def _tables() -> Any:
-    """Return the module of these tables: to read a command's words needs none of it."""
+    """Import the module of tables, which parsing a command line does not need."""
     return import_module(KINDS[TABLE])
 
 
 def open_labels(
     spec: str, option: str = "--annotations", keys: Iterable[TrajectoryKey] | None = None
 ) -> Labels:
-    """Read the labels of the source that a user names with ``option``; a table is joined to
-    ``keys``. Raises UserError, also for a source that holds none."""
+    """Read the labels of the source given by ``option``; a table is joined to ``keys``. Raises
+    UserError, also for a source without labels."""
     labels = settled_labels(spec, open_annotations(spec, keys))
     if not labels:
         raise no_label(spec, option)
@@ -203,7 +204,7 @@ def open_labels(
 
 
 def settled_labels(spec: str, annotations: Iterable[Label]) -> Labels:
-    """Return the label of every trajectory. Raises UserError that names the source where its
+    """Return the label of every trajectory. Raises UserError with the source's name if
     annotators differ."""
     try:
         return primary_labels(annotations)
@@ -212,8 +213,8 @@ def settled_labels(spec: str, annotations: Iterable[Label]) -> Labels:
 
 
 def frame_of(spec: str | None) -> SampleFrame | None:
-    """Read what the labels of a specification were drawn from; None where their file does not say
-    so. Raises UserError as ``parse_labels``."""
+    """Return the frame from which the labels of a specification were drawn; None if their file
+    has none. Raises UserError as ``parse_labels``."""
     named = None if spec is None else parse_labels(spec)
     if named is None or named.path is None or named.kind != store.KIND:
         return None
@@ -221,7 +222,7 @@ def frame_of(spec: str | None) -> SampleFrame | None:
 
 
 def no_label(spec: str, option: str = "--annotations") -> UserError:
-    """Make the error of a source that a user names and that holds no label."""
+    """Return the error of a source without labels."""
     return UserError(
         f"{option} {spec}: holds no label (an annotation whose role is primary or adjudicated): "
         "name another file"
@@ -234,10 +235,10 @@ _TABLE = re.compile(
 
 
 def parse_labels(spec: str) -> LabelSpec:
-    """Parse an ``--annotations`` value, with the kind's default policy where it names none;
-    ``sample`` is the bundled one's.
+    """Parse an ``--annotations`` value, with the kind's default policy if it has none; ``sample``
+    is the bundled sample's.
 
-    Raises UserError for a path, a kind or a policy that is not there.
+    Raises UserError for a path, a kind or a policy that does not exist.
     """
     if spec == SAMPLE:
         PLUGINS.warn_of_namesake(spec)
@@ -287,17 +288,18 @@ def _known(spec: str, kind: str, policy: str) -> str | None:
 
 
 def label_policies(kind: str) -> tuple[str, ...]:
-    """Name the label policies of a kind: its own, the default first, or those of ``LABELS_BY``."""
+    """Return the label policies of a kind: its own, the default first, or those of
+    ``LABELS_BY``."""
     return own_policies(kind) or LABELS_BY
 
 
 def own_policies(kind: str) -> tuple[str, ...]:
-    """Name the label policies that only this kind has, the default first; none of most kinds."""
+    """Return the kind's own label policies, the default first; empty for most kinds."""
     return tuple(getattr(_source(kind), "POLICIES", ())) if kind in KINDS else ()
 
 
 def holds_labels(kind: str, path: Path) -> bool:
-    """Return True if trajectories of this kind have their labels in the same files."""
+    """Return True if the files of trajectories of this kind also contain their labels."""
     return kind in _label_kinds() and _source(kind).detect(path)
 
 
@@ -312,7 +314,7 @@ def _source(kind: str) -> LabelSource:
 
 
 def _label_kinds() -> list[str]:
-    """Name the formats with labels; a table, which has any columns, is the last to be detected."""
+    """Return the formats with labels; a table, which may have any columns, is detected last."""
     kinds = [kind for kind, name in KINDS.items() if hasattr(import_module(name), "load")]
     return sorted(kinds, key=lambda kind: kind == TABLE)
 
@@ -322,9 +324,8 @@ _NOISE = 0.05
 
 
 def policy_note(spec: str, keys: Iterable[TrajectoryKey] | None = None) -> str:
-    """Describe in one sentence how many labels the policy of ``KIND/POLICY:PATH`` gives, and what
-    the others would give on the same runs; "" where no policy is named. A table is joined to
-    ``keys``."""
+    """Describe in one sentence how many labels the policy of ``KIND/POLICY:PATH`` gives, and how
+    many other policies would change; "" without a policy. A table is joined to ``keys``."""
     named = parse_labels(spec)
     if named.policy is None:
         return ""

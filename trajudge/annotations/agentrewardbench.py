@@ -1,4 +1,4 @@
-"""How the tasks of benchmarks are grouped in tables and in statistics."""
+"""Groups of benchmarks' tasks in tables and in statistics."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _GROUPS = ContextVar("groups", default=_NO_GROUPS)
 
 
 def benchmark_of(key: TrajectoryKey) -> str:
-    """Name the benchmark to report a trajectory under: WorkArena's level 2 is WorkArena++, and
-    CUAVerifierBench's splits, which were annotated in different ways, stand apart."""
+    """Return the benchmark under which a trajectory is reported: WorkArena's level 2 is
+    WorkArena++, and each split of CUAVerifierBench is separate, because they were annotated
+    differently."""
     if key.benchmark == "workarena" and "l2" in key.task_id:
         return "workarena++"
     if key.benchmark == "cuaverifierbench" and "/" in key.task_id:
@@ -35,9 +36,9 @@ def benchmark_of(key: TrajectoryKey) -> str:
 
 
 def family_of(key: TrajectoryKey) -> str:
-    """Name the family of tasks within which verdicts are no independent ones: of CUAVerifierBench
-    a site, or a task that was made in several forms; elsewhere the task itself, or inside
-    ``grouped_tasks`` its group."""
+    """Return the family of tasks within which verdicts are dependent: for CUAVerifierBench a
+    site, or the forms of one task; otherwise the task itself, or inside ``grouped_tasks`` its
+    group."""
     if group := _GROUPS.get().get((key.benchmark, key.task_id)):
         return group
     return _VARIANT.sub("", key.task_id) if key.benchmark == "cuaverifierbench" else key.task_id
@@ -45,8 +46,8 @@ def family_of(key: TrajectoryKey) -> str:
 
 @contextmanager
 def grouped_tasks(groups: Mapping[tuple[str, str], str]) -> Iterator[None]:
-    """Inside the block, take tasks (benchmark and task id) with one name in ``groups`` for one
-    family."""
+    """Treat tasks (benchmark and task id) with the same name in ``groups`` as one family in this
+    context."""
     token = _GROUPS.set(groups)
     try:
         yield

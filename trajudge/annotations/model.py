@@ -1,4 +1,4 @@
-"""What an expert said of a trajectory."""
+"""An expert's label of a trajectory."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ VERDICT_FIELDS = ("success", "side_effect", "repetition", "process")
 
 
 class Role(StrEnum):
-    """The first opinion on a trajectory is the label; later ones only measure agreement. One that
-    was decided from several replaces the first as the label, and stays out of the agreement."""
+    """The primary opinion is the label, secondary ones only measure agreement. An adjudicated
+    one replaces the primary as the label, and is not part of the agreement."""
 
     PRIMARY = "primary"
     SECONDARY = "secondary"
@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 
 class EvidenceMark(Record):
-    """Where an annotator saw the reason of a label: a step, what of it, and a note.
+    """The evidence of a label: a step, a part of it, and a note.
 
     ``box`` is left, top, width and height in the screenshot's pixels.
     """
@@ -42,21 +42,20 @@ class EvidenceMark(Record):
 
 
 class Label(Record):
-    """One expert's opinion of one trajectory (AgentRewardBench section 3.2). None: unsure.
+    """One expert's label of one trajectory (AgentRewardBench section 3.2). None: unsure.
 
-    ``optimality`` goes from 1 (complete failure) to 4 (completely optimal). ``split`` is the
-    benchmark's split, if it has one. ``process`` tells whether the process of the run was sound,
-    whatever its outcome, and ``process_score`` the same as a share; ``failure_step`` is the step of
-    the first fault, counted from 0 as ``Step.index``, and ``failure_type`` its kind in the
-    benchmark's terms.
+    ``optimality`` is from 1 (complete failure) to 4 (completely optimal). ``split`` is the
+    benchmark's split, if it has one. ``process``: the process of the run was sound, whatever its
+    outcome; ``process_score`` is the same as a share; ``failure_step`` is the step of the first
+    fault, from 0 as ``Step.index``, and ``failure_type`` its kind in the benchmark's terms.
 
-    The labelling application adds: ``unsure_why`` gives the reason for each question whose answer
-    is unsure, ``seconds`` is the time that the page was visible, ``confidence`` goes from 1 to 3,
-    and ``blind`` tells whether no verdict was visible; otherwise ``seen`` names the visible ones.
+    The labelling application adds ``unsure_why``, the reason for each unsure answer, ``seconds``,
+    the time for which the page was visible, ``confidence`` from 1 to 3, and ``blind``: no verdict
+    was visible; otherwise ``seen`` names the visible ones.
 
     ``inclusion_probability`` is the probability with which the trajectory was drawn for labelling
-    from the frame of its file, None where every trajectory had the same or nothing was drawn;
-    ``stratum`` names the part of the frame that it was drawn within.
+    from the frame of its file, None if it was equal for all or nothing was drawn; ``stratum`` is
+    the part of the frame from which it was drawn.
     """
 
     key: TrajectoryKey
@@ -85,8 +84,8 @@ class Label(Record):
 
 
 class SampleFrame(Record):
-    """What the labels of a file were drawn from: ``size`` trajectories, by which ``strategy``, and
-    the ``filter`` that kept them, "" for all trajectories of the runs."""
+    """The frame from which the labels of a file were drawn: ``size`` trajectories, the sampling
+    ``strategy``, and the ``filter`` on the runs, "" for all trajectories."""
 
     size: int = Field(ge=1)
     strategy: str = "random"
@@ -97,9 +96,9 @@ Labels = Mapping[TrajectoryKey, Label]
 
 
 class LabelConflicts(NamedTuple):
-    """How annotators contradict each other: ``differing`` of the ``several`` trajectories that more
-    than one of them labelled have different verdicts and no adjudicated label; of ``undeclared``
-    ones the roles do not say whose label counts, which ``annotators`` gave."""
+    """Contradictions between annotators: ``differing`` of the ``several`` trajectories with more
+    than one annotator have different verdicts and no adjudicated label; for ``undeclared`` ones,
+    by ``annotators``, the roles do not determine the label."""
 
     several: int
     differing: int
@@ -108,14 +107,13 @@ class LabelConflicts(NamedTuple):
 
 
 def primary_labels(annotations: Iterable[Label], by: LabelsBy | None = None) -> Labels:
-    """Return the label of every trajectory, in the order given.
+    """Return the label of every trajectory, in the given order.
 
-    Of several annotations by one annotator the last counts. ``by`` makes one label of several
-    annotators' opinions: ``primary``, the adjudicated annotation, or else the one whose role is
-    primary, of several that of the annotator with most such labels (ties by name); ``majority``,
-    each verdict that more than half of those who decided gave; ``unanimous``, each verdict that all
-    gave; ``any``, true where one of them says so. A verdict that no rule gives is None (unsure).
-    Raises UserError without ``by`` where two primary
+    Of several annotations by one annotator the last counts. ``by`` combines several annotators'
+    opinions: ``primary``, the adjudicated annotation, or else the one with the role primary, of
+    several that of the annotator with most such labels (ties by name); ``majority``, each verdict
+    of more than half of those who decided; ``unanimous``, each verdict of all; ``any``, true if any
+    of them is. Otherwise a verdict is None (unsure). Raises UserError without ``by`` if two primary
     annotators of a trajectory differ and none was adjudicated.
     """
     opinions = opinions_by_trajectory(annotations)
@@ -140,7 +138,7 @@ def primary_labels(annotations: Iterable[Label], by: LabelsBy | None = None) -> 
 def opinions_by_trajectory(
     annotations: Iterable[Label],
 ) -> dict[TrajectoryKey, list[Label]]:
-    """Return every trajectory's annotations, one an annotator and role: the last of each, at the
+    """Return every trajectory's annotations, one per annotator and role: the last one, at the
     position of the first."""
     latest: dict[TrajectoryKey, dict[tuple[str, Role], Label]] = {}
     for annotation in annotations:
@@ -149,7 +147,8 @@ def opinions_by_trajectory(
 
 
 def label_conflicts(opinions: Mapping[TrajectoryKey, Sequence[Label]]) -> LabelConflicts:
-    """Count how the opinions on each trajectory differ; adjudicated ones settle a difference."""
+    """Count the differences between opinions on each trajectory; an adjudicated one resolves
+    them."""
     several = differing = undeclared = 0
     names: dict[str, None] = {}
     for of_one in opinions.values():
@@ -168,7 +167,7 @@ def label_conflicts(opinions: Mapping[TrajectoryKey, Sequence[Label]]) -> LabelC
 
 
 def corrected_trajectories(annotations: Iterable[Label]) -> int:
-    """Count the trajectories on which one annotator, in one role, gave different verdicts."""
+    """Count the trajectories for which one annotator, in one role, gave different verdicts."""
     by_person: dict[tuple[TrajectoryKey, str, Role], set[tuple[bool | None, ...]]] = {}
     for each in annotations:
         by_person.setdefault((each.key, each.annotator, each.role), set()).add(verdicts_of(each))
@@ -176,7 +175,7 @@ def corrected_trajectories(annotations: Iterable[Label]) -> int:
 
 
 def verdicts_of(annotation: Label) -> tuple[bool | None, ...]:
-    """Return what an annotation says of success, side effect, repetition and process."""
+    """Return an annotation's success, side effect, repetition and process."""
     return tuple(getattr(annotation, name) for name in VERDICT_FIELDS)
 
 
@@ -191,7 +190,7 @@ def _primary(opinions: Sequence[Label], counts: Mapping[str, int]) -> Label | No
 
 
 def _voted(opinions: Sequence[Label], by: LabelsBy) -> Label:
-    """Make one label of what annotators say; adjudicated annotations are no vote of their own."""
+    """Combine annotations by vote; adjudicated ones do not count."""
     people = [each for each in opinions if each.role is not Role.ADJUDICATED] or [*opinions]
     if len(people) == 1:
         return people[0].model_copy(update={"role": Role.PRIMARY})

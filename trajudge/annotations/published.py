@@ -1,7 +1,7 @@
-"""Verdicts that somebody published beside a data set: columns of a table, score files of runs.
+"""Published verdicts of a data set: columns of a table, score files of runs.
 
-A module of ``annotations.sources`` reads them; its kind is that of the loader that reads the
-trajectories themselves. Nothing of a verdict ever reaches a Trajectory.
+A module of ``annotations.sources`` reads them; its kind is the name of the loader of the
+trajectories. No part of a verdict ever reaches a Trajectory.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ Ending = Literal[
 
 
 class PublishedVerdict(Record):
-    """What a judge, run by others, said of one trajectory.
+    """A verdict on one trajectory by a judge that others ran.
 
-    ``judge`` is its name without the suffix; ``sample`` counts several verdicts of one judge on
-    one trajectory from 0. ``status`` is how the judgment ended and ``detail`` why, if it is not
-    ``ok``. The rest is as in ``judges.model.Judgment``; ``record`` is what the verdict rests on.
+    ``judge`` is its name without the suffix; ``sample`` counts several verdicts of one judge on one
+    trajectory from 0. ``status`` is the judgment's status, and ``detail`` the reason if it is not
+    ``ok``. The other fields are those of ``judges.model.Judgment``; ``record`` is the evidence for
+    the verdict.
     """
 
     key: TrajectoryKey
@@ -57,12 +58,12 @@ class PublishedVerdict(Record):
 
     @property
     def judge_id(self) -> str:
-        """The id of its judgments, which no judge that is run here can have."""
+        """The judge's id with a suffix that judges run here cannot have."""
         return self.judge + SUFFIX
 
 
 class VerdictSource(Protocol):
-    """What a module of ``annotations.sources`` with published verdicts offers."""
+    """The interface of a module of ``annotations.sources`` with published verdicts."""
 
     def read_verdicts(self, path: Path) -> Iterator[PublishedVerdict]:
         """Yield every published verdict in a stable order. Raises UserError."""
@@ -81,7 +82,7 @@ def verdict_kinds() -> dict[str, VerdictSource]:
 def open_verdicts(spec: str) -> list[PublishedVerdict]:
     """Read the verdicts published in ``KIND:PATH`` or a bare ``PATH``.
 
-    Raises UserError if the kind publishes none, or there is none in the data.
+    Raises UserError if the kind has no published verdicts, or the data have none.
     """
     kind, path = parse_source(spec)
     sources = verdict_kinds()

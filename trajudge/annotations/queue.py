@@ -1,15 +1,15 @@
 """A queue of trajectories to label: one SQLite file with people, items, leases and events.
 
-Events are only ever appended; what stands is read from them. Several people and processes may
-write at once: every writing transaction begins with BEGIN IMMEDIATE (one that reads first and
-writes later fails at once when another wrote in between, whatever the timeout), and
-``synchronous=FULL`` makes a commit outlast the machine's power.
+Events are only ever appended; the current state is derived from them. Several people and processes
+may write concurrently: every writing transaction begins with BEGIN IMMEDIATE (a transaction that
+reads first and writes later fails at once if another wrote in between, whatever the timeout), and
+with ``synchronous=FULL`` a commit survives a power failure.
 
-A person gets a new item once. One that they opened stays theirs to finish, also after the end of
-their lease, as long as it still wants a label; one that they submitted, skipped or gave back does
-not come again, unless the adjudicator sends it back. First labels are asked for before second ones.
-A submission carries a request key, so that one sent twice is one event; each writing names the
-version that it was based on, so that two open pages do not overwrite each other.
+A person is offered a new item once. An item that they opened remains theirs to finish, also after
+their lease expires, while it still needs a label; one that they submitted, skipped or released is
+not offered again, unless the adjudicator sends it back. First labels are collected before second
+ones. A submission has a request key, so that repeating it creates one event; each write names the
+version on which it is based, so that two open pages do not overwrite each other.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ _LAST = "(SELECT max(id) FROM event WHERE event.item = item.id AND event.person 
 
 
 class FormAnswers(Record):
-    """What a form holds; None: not answered yet. ``seconds`` is how long the page was visible."""
+    """The answers of a form; None: not answered yet. ``seconds`` is how long the page was
+    visible."""
 
     success: Choice | None = None
     side_effect: Choice | None = None
@@ -130,21 +131,21 @@ class FormAnswers(Record):
         return self
 
     def value(self, question: Question) -> str:
-        """Return the answer as text, "" where there is none."""
+        """Return the answer as text, "" without one."""
         answer = getattr(self, question)
         return "" if answer is None else str(answer)
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The answers as an event holds them."""
+        """The answers in the form of an event."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
 class QueueItem(Record):
-    """A trajectory to label: ``wanted`` is by how many people, independently of each other.
+    """A trajectory to label; ``wanted`` is the number of independent labels.
 
-    ``inclusion_probability`` is that of the draw, None for a hidden check (``gold`` holds its known
-    labels), which no estimate counts. ``position`` is the place in the queue.
+    ``inclusion_probability`` is that of the draw, None for a hidden check (``gold`` has its known
+    labels), which estimates exclude. ``position`` is the position in the queue.
     """
 
     key: TrajectoryKey
@@ -158,7 +159,7 @@ class QueueItem(Record):
 
 
 class QueueSettings(Record):
-    """How a queue was built and what it asks; ``frame`` is what was drawn from."""
+    """How a queue was built and its questions; ``frame`` describes the population."""
 
     strategy: str = "random"
     seed: int = 0
@@ -172,7 +173,7 @@ class QueueSettings(Record):
 
 @dataclass(frozen=True)
 class Person:
-    """Who labels; ``token_hash`` is None where nobody has to sign in."""
+    """An annotator; ``token_hash`` is None if no token is required."""
 
     id: int
     name: str
@@ -183,8 +184,8 @@ class Person:
 
 @dataclass(frozen=True)
 class Offer:
-    """An item that a person may label; ``returned`` is why the adjudicator sent it back, "" where
-    nobody did."""
+    """An item that a person may label; ``returned`` is the adjudicator's reason for sending it
+    back, or ""."""
 
     item: int
     returned: str = ""
@@ -192,8 +193,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a queue is: labels wanted and submitted, items that are complete, and of a person
-    their submissions and skips."""
+    """The progress of a queue: needed and submitted labels, complete items, and a person's
+    submissions and skips."""
 
     wanted: int
     submitted: int
@@ -205,8 +206,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class OwnReading:
-    """What a person's form held last: its version (0: nothing yet), answers, and whether it is
-    submitted. ``shown``: the verdicts were shown to them; ``revised``: they answered then."""
+    """The last state of a person's form: its version (0: nothing yet), answers, and whether it
+    is submitted. ``shown``: the verdicts were shown to them; ``revised``: they answered
+    afterwards."""
 
     version: int
     answers: FormAnswers
@@ -217,8 +219,7 @@ class OwnReading:
 
 @dataclass(frozen=True)
 class SubmittedReading:
-    """A submitted label, or a decision, whose ``reason`` is given; ``at`` is in milliseconds since
-    1970."""
+    """A submitted label, or a decision with a ``reason``; ``at`` is in milliseconds since 1970."""
 
     person: int
     answers: FormAnswers
@@ -228,7 +229,7 @@ class SubmittedReading:
 
 @dataclass(frozen=True)
 class Dispute:
-    """An item to adjudicate: its readings in an order that tells nothing of who they are of, and
+    """An item to adjudicate: its readings, in an order that does not reveal their authors, and
     the questions on which they differ or are unsure."""
 
     item: int
@@ -238,29 +239,29 @@ class Dispute:
 
 
 class LabelRefused(Exception):
-    """What the queue does not take, in a sentence for the annotator."""
+    """The queue rejects a write; the message is a sentence for the annotator."""
 
 
 class LabelConflict(LabelRefused):
-    """The reading was changed by another page since; ``version`` and ``answers`` stand now."""
+    """Another page changed the reading; ``version`` and ``answers`` are the current ones."""
 
     def __init__(self, version: int, answers: FormAnswers) -> None:
         super().__init__(
-            "This item was changed in another window: reload to see what stands there now."
+            "This item was changed in another window: reload to see the current version."
         )
         self.version = version
         self.answers = answers
 
 
 def create_queue(folder: Path, settings: QueueSettings, items: Sequence[QueueItem]) -> None:
-    """Write a queue into a folder. Raises UserError where there is one, or an item comes twice."""
+    """Write a queue into a folder. Raises UserError if there is one, or for a repeated item."""
     path = folder / FILE
     if path.exists():
         raise UserError(f"{folder}: holds a queue already: name another folder in --out")
     keys = [item.key for item in items]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise UserError(f"{folder}: the trajectory {twice} stands twice in the queue")
+        raise UserError(f"{folder}: the trajectory {twice} is in the queue twice")
     make_folder(folder, "--out")
     building = folder / f".{FILE}.new"
     building.unlink(missing_ok=True)
@@ -289,7 +290,7 @@ def create_queue(folder: Path, settings: QueueSettings, items: Sequence[QueueIte
 
 
 def cleaned(text: str) -> str:
-    """Return a text of at most ``TEXT_LIMIT`` characters that every encoding has. Raises
+    """Return a text of at most ``TEXT_LIMIT`` characters without lone surrogates. Raises
     LabelRefused for a longer one."""
     if len(text) > TEXT_LIMIT:
         raise LabelRefused(f"Not saved: a text is longer than {TEXT_LIMIT:,} characters.")
@@ -299,8 +300,8 @@ def cleaned(text: str) -> str:
 class LabelQueue:
     """An open queue: one writer behind a lock, a reader for each thread.
 
-    People and items are named by their numbers. ``clock`` gives seconds since 1970. Raises
-    UserError for a folder that holds no queue.
+    People and items are identified by number. ``clock`` returns seconds since 1970. Raises
+    UserError for a folder without a queue.
     """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
@@ -336,8 +337,8 @@ class LabelQueue:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Hold the queue's one writing transaction; it is committed when the block ends, and then
-        outlasts any failure. Raises sqlite3.OperationalError after ``PATIENCE``."""
+        """Hold the queue's only write transaction, which is committed durably at the end of the
+        block. Raises sqlite3.OperationalError after ``PATIENCE``."""
         with self._lock:
             _begin(self._writer)
             try:
@@ -381,7 +382,7 @@ class LabelQueue:
         return None if present is None else int(present["id"])
 
     def people(self) -> list[Person]:
-        """List everybody, in the order in which they were added."""
+        """List all people, in the order in which they were added."""
         rows = self._reading().execute("SELECT * FROM person ORDER BY id")
         return [
             Person(row["id"], row["name"], row["role"], row["token_hash"], bool(row["active"]))
@@ -393,8 +394,8 @@ class LabelQueue:
         return next((p for p in self.people() if who in (p.id, p.name)), None)
 
     def person_by_token(self, token: str) -> Person | None:
-        """Return the active person whose token this is. It compares with every hash in turn, each
-        of which is slow on purpose: remember the answer for a session."""
+        """Return the active person with this token. Every stored hash is compared, and each
+        comparison is slow by design, so that callers should cache the result for a session."""
         for person in self.people():
             if person.active and person.token_hash:
                 salt = bytes.fromhex(person.token_hash.partition("$")[0])
@@ -403,8 +404,8 @@ class LabelQueue:
         return None
 
     def add_person(self, name: str, role: Role = "annotator") -> tuple[Person, str]:
-        """Add a person; return them and their token, of which the queue keeps the scrypt hash
-        alone. Raises UserError for a name that is taken or empty."""
+        """Add a person; return them and their token, of which only the scrypt hash is stored.
+        Raises UserError for an existing or empty name."""
         (added,) = self.add_people([name], role)
         return added
 
@@ -435,7 +436,7 @@ class LabelQueue:
         return added
 
     def events(self, kind: EventKind | None = None) -> Iterator[dict[str, Any]]:
-        """Yield all events (of a kind) in their order: ``id``, ``at`` in milliseconds since 1970,
+        """Yield all events (of a kind) in order: ``id``, ``at`` in milliseconds since 1970,
         ``person`` and ``item`` (numbers), ``kind``, ``payload`` (JSON text), ``request``."""
         where = "" if kind is None else "WHERE kind = :kind"
         rows = self._reading().execute(f"SELECT * FROM event {where} ORDER BY id", {"kind": kind})  # noqa: S608 - a constant
@@ -468,8 +469,8 @@ class LabelQueue:
     # Offers.
 
     def claim_next(self, person: int) -> Offer | None:
-        """Lease the person's next item: what was sent back to them, what they have open, or a new
-        one. None where nothing is left for them."""
+        """Lease the person's next item: one sent back to them, their open one, or a new one;
+        None if none is left for them."""
         place = {"person": person, "now": self._now()}
         with self._writing() as connection:
             item = _first(connection, _RETURNED, place) or _first(connection, _OPEN, place)
@@ -487,8 +488,8 @@ class LabelQueue:
             return Offer(item, _History(connection, item).returned_reason())
 
     def renew(self, person: int, item: int) -> bool:
-        """Renew a lease that the person holds, or take it up again while the item still wants a
-        label; return whether they hold it now."""
+        """Renew a person's lease, or acquire it again while the item still needs a label; return
+        True if they hold it now."""
         with self._writing() as connection:
             if not self._may_label(connection, person, item):
                 return False
@@ -496,16 +497,16 @@ class LabelQueue:
             return True
 
     def may_label(self, person: int, item: int) -> bool:
-        """Return whether a person may write to their reading of an item now: they opened it, did
-        not close it, and no more people than wanted hold or labelled it."""
+        """Return True if a person may write their reading of an item now: they opened it, did
+        not close it, and at most the needed number of people hold or labelled it."""
         return self._may_label(self._reading(), person, item)
 
     def returned_reason(self, item: int) -> str:
-        """Return why an adjudicator sent an item back the last time; "" for one that was not."""
+        """Return the adjudicator's last reason for sending an item back, or ""."""
         return _History(self._reading(), item).returned_reason()
 
     def progress(self, person: int | None = None) -> Progress:
-        """Count what is done, of all and of one person."""
+        """Count the finished work, of all and of one person."""
         row = self._reading().execute(
             "SELECT coalesce(sum(wanted), 0), coalesce(sum(labels), 0), count(*),"
             " coalesce(sum(labels >= wanted), 0) FROM (SELECT item.wanted, (SELECT"
@@ -538,13 +539,13 @@ class LabelQueue:
     # Labels.
 
     def own_reading(self, person: int, item: int) -> OwnReading:
-        """Read what stands of a person's reading of an item."""
+        """Return the current state of a person's reading of an item."""
         return _History(self._reading(), item).reading(person)
 
     def save_draft(self, person: int, item: int, answers: FormAnswers, version: int) -> int:
-        """Keep what a form holds and renew the lease; return the new version.
+        """Store a form's answers and renew the lease; return the new version.
 
-        Raises LabelConflict where ``version`` is not what stands, LabelRefused where the person may
+        Raises LabelConflict if ``version`` is not the current one, LabelRefused if the person may
         not label the item now.
         """
         with self._writing() as connection:
@@ -557,10 +558,10 @@ class LabelQueue:
     def submit(
         self, person: int, item: int, answers: FormAnswers, version: int, request: str
     ) -> int:
-        """Submit a reading; return its version. The same ``request`` again returns the same one.
+        """Submit a reading; return its version. Repeating a ``request`` returns the same version.
 
-        When it returns, the submission outlasts any failure. Raises LabelRefused for an unanswered
-        question or an item that the person may not label, LabelConflict as ``save_draft``.
+        The submission is durable on return. Raises LabelRefused for an unanswered question or an
+        item that the person may not label, LabelConflict as ``save_draft``.
         """
         with self._once(request, person, item) as (connection, key, earlier):
             if earlier is not None:
@@ -580,8 +581,8 @@ class LabelQueue:
         reason: str,
         request: str,
     ) -> None:
-        """Skip an item for good, or give it back; others get it. Raises LabelRefused without a
-        reason, and where the person does not hold the item."""
+        """Skip an item permanently, or release it; others may label it. Raises LabelRefused
+        without a reason, and if the person does not hold the item."""
         reason = cleaned(reason).strip()
         if not reason:
             raise LabelRefused("Not skipped: say why, in a few words.")
@@ -595,9 +596,9 @@ class LabelQueue:
             self._append(kind, {"reason": reason}, person, item, key)
 
     def reopen(self, person: int) -> int | None:
-        """Open the person's last submission again, if it is less than five minutes old; return the
-        item. None where there is none, or where the verdicts on it were shown or it was
-        adjudicated: what was labelled blind is then no longer open."""
+        """Reopen the person's last submission if it is less than five minutes old; return the
+        item. None if there is none, and after its verdicts were shown or it was adjudicated,
+        because a blind label is then final."""
         with self._writing() as connection:
             last = connection.execute(
                 "SELECT item, at FROM event WHERE person = ? AND kind = 'submitted'"
@@ -616,7 +617,7 @@ class LabelQueue:
             return item
 
     def show_verdicts(self, person: int, item: int, seen: Sequence[str]) -> None:
-        """Record that the verdicts on an item are shown to a person from now on, once.
+        """Record, once, that the verdicts on an item are shown to a person from now on.
 
         Raises LabelRefused before the blind label was submitted, or in a queue without this stage.
         """
@@ -628,8 +629,8 @@ class LabelQueue:
                 self._append("verdicts_shown", {"seen": [*seen]}, person, item)
 
     def revise(self, person: int, item: int, answers: FormAnswers | None, request: str) -> int:
-        """Record the second stage, once: other answers, or None to keep those of the first stage.
-        It never replaces the blind label. Raises LabelRefused where no verdict was shown."""
+        """Record the second stage, once: other answers, or None to keep those of the first
+        stage. It never replaces the blind label. Raises LabelRefused if no verdict was shown."""
         with self._once(request, person, item) as (connection, key, earlier):
             if earlier is not None:
                 return earlier
@@ -648,7 +649,7 @@ class LabelQueue:
             return self._append("revised", payload, person, item, key)
 
     def guideline_shown(self, person: int, version: str) -> None:
-        """Record which version of the guidelines a person was shown, once for each."""
+        """Record which version of the guidelines was shown to a person, once for each."""
         with self._writing() as connection:
             before = connection.execute(
                 "SELECT 1 FROM event WHERE person = ? AND kind = 'guideline_shown'"
@@ -659,8 +660,8 @@ class LabelQueue:
                 self._append("guideline_shown", {"version": version}, person, None)
 
     def import_label(self, person: int, item: int, answers: FormAnswers, request: str) -> bool:
-        """Take a label from a file; return False for a person who labelled the item already, and
-        for an item that has all its labels."""
+        """Add a label from a file; return False for a person who labelled the item already, and
+        for an item with all its labels."""
         with self._writing() as connection:
             history = _History(connection, item)
             if history.last(person, "submitted") or history.is_complete():
@@ -672,8 +673,8 @@ class LabelQueue:
     def _once(
         self, request: str, person: int, item: int
     ) -> Iterator[tuple[sqlite3.Connection, str, int | None]]:
-        """Hold the transaction of a request: its connection, its key, tied to who sent it, so that
-        nobody meets another's, and the event that it wrote already, if any."""
+        """Open the transaction of a request: its connection, its key, which is bound to the
+        sender, and the event that it already wrote, if any."""
         key = f"{person}/{item}/{cleaned(request)}"
         with self._writing() as connection:
             row = connection.execute("SELECT id FROM event WHERE request = ?", (key,)).fetchone()
@@ -696,7 +697,7 @@ class LabelQueue:
     # Nobody adjudicates what they labelled or opened themselves.
 
     def readings(self) -> dict[int, list[SubmittedReading]]:
-        """Map every item to its submitted readings, in the order of their first submission."""
+        """Return the submitted readings of every item, in the order of their first submission."""
         rows = self._reading().execute(
             "SELECT current_label.*, (SELECT min(id) FROM event AS other WHERE other.item ="
             " current_label.item AND other.person = current_label.person"
@@ -710,7 +711,7 @@ class LabelQueue:
         return grouped
 
     def decisions(self) -> dict[int, SubmittedReading]:
-        """Map every adjudicated item to its last decision."""
+        """Return the last decision on every adjudicated item."""
         decided = {}
         for event in self.events("adjudicated"):
             payload = orjson.loads(event["payload"])
@@ -721,7 +722,7 @@ class LabelQueue:
         return decided
 
     def revised(self) -> dict[tuple[int, int], tuple[FormAnswers, tuple[str, ...]]]:
-        """Map item and person to what the second stage said, and the verdicts that were seen."""
+        """Return the second-stage answers by item and person, with the visible verdicts."""
         second = {}
         for event in self.events("revised"):
             payload = orjson.loads(event["payload"])
@@ -730,8 +731,8 @@ class LabelQueue:
         return second
 
     def disputes(self, person: int) -> list[Dispute]:
-        """List what this adjudicator may decide, by position: items with all their readings, which
-        differ or are unsure, are not decided and are not the person's own."""
+        """List the items that this adjudicator may decide, by position, with all their readings:
+        those that differ or are unsure, are undecided and were not labelled by the adjudicator."""
         everything, decided = self.readings(), self.decisions()
         rows = self._reading().execute(
             "SELECT DISTINCT item FROM event WHERE person = ? AND kind != 'returned'", (person,)
@@ -759,10 +760,11 @@ class LabelQueue:
     def adjudicate(
         self, person: int, item: int, answers: FormAnswers, reason: str, request: str
     ) -> int:
-        """Decide an item, with a reason; return the event's number, the same for the same request.
+        """Decide an item, with a reason; return the event's number, which is the same for the same
+        request.
 
-        Raises LabelRefused for a person who is no adjudicator or labelled it, for an item that is
-        decided or not complete, for an unanswered question and for a missing reason.
+        Raises LabelRefused for a person who is not an adjudicator or labelled it, for an item that
+        is decided or incomplete, for an unanswered question and for a missing reason.
         """
         reason = cleaned(reason).strip()
         with self._once(f"adjudicate/{request}", person, item) as (connection, key, earlier):
@@ -814,7 +816,7 @@ def _first(connection: sqlite3.Connection, query: str, place: Mapping[str, int])
 
 
 class _History:
-    """The events of one item, as they are when it is made."""
+    """The events of one item up to now."""
 
     def __init__(self, connection: sqlite3.Connection, item: int) -> None:
         self._connection, self._item = connection, item
@@ -823,27 +825,26 @@ class _History:
         ).fetchall()
 
     def last(self, person: int | None, *kinds: EventKind) -> sqlite3.Row | None:
-        """Return the last event of these kinds by a person, by anybody where None."""
+        """Return the last event of these kinds by a person (None: by anybody)."""
         of_kind = (event for event in self._events if event["kind"] in kinds)
         return next((event for event in of_kind if person in (None, event["person"])), None)
 
     def is_reopened(self, person: int) -> bool:
-        """Return whether the last submission was opened again since, by the person or the
-        adjudicator."""
+        """Return True if the last submission was reopened, by the person or the adjudicator."""
         ends = (self.last(person, "reopened"), self.last(None, "returned"))
         submitted = self.last(person, "submitted")
         after = 0 if submitted is None else submitted["id"]
         return any(end is not None and end["id"] > after for end in ends)
 
     def is_complete(self) -> bool:
-        """Return whether as many people as wanted have submitted."""
+        """Return True if all needed labels are submitted."""
         labels = len({each["person"] for each in self._events if each["kind"] == "submitted"})
         wanted = self._connection.execute("SELECT wanted FROM item WHERE id = ?", (self._item,))
         row = wanted.fetchone()
         return row is not None and labels >= int(row["wanted"])
 
     def reading(self, person: int) -> OwnReading:
-        """Read what stands of a person's reading."""
+        """Return the current state of a person's reading."""
         last = self.last(person, "draft", "submitted")
         submitted = self.last(person, "submitted") is not None
         return OwnReading(
@@ -855,7 +856,7 @@ class _History:
         )
 
     def returned_reason(self) -> str:
-        """Return why an adjudicator sent the item back the last time, "" where nobody did."""
+        """Return the adjudicator's last reason for sending the item back, or ""."""
         returned = self.last(None, "returned")
         return str(orjson.loads(returned["payload"])["reason"]) if returned else ""
 
@@ -877,7 +878,7 @@ class _History:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Open a connection in autocommit, for the thread that holds it at the time. Raises
+    """Open a connection in autocommit mode that threads may share one at a time. Raises
     UnsafeFile."""
     check_regular(path)
     connection = sqlite3.connect(

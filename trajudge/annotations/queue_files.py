@@ -1,10 +1,10 @@
-"""Labels out of a queue and into one: our annotation format, AgentRewardBench's columns, and the
-task files of Label Studio and Argilla.
+"""Export and import of a queue's labels: trajudge's annotation format, AgentRewardBench's columns,
+and task files of Label Studio and Argilla.
 
 Label Studio: tasks of ``data`` and ``annotations`` (labelstud.io/guide/task_format). Argilla:
-records of ``fields`` and ``responses``, as ``Dataset.records.to_json`` writes them. Both get the
-goal, the steps as text and the answer of each item, and its number (``item``), without the agent's
-name; what was labelled there is imported by that number.
+records of ``fields`` and ``responses``, as ``Dataset.records.to_json`` writes them. Both contain
+the goal, the steps as text and the answer of each item, without the agent's name, and the item's
+number (``item``), by which labels are imported.
 """
 
 from __future__ import annotations
@@ -41,12 +41,11 @@ _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
 
 def queue_annotations(queue: LabelQueue, stage: Stage = "blind") -> list[Label]:
-    """Return the labels of a queue by position, each with how its trajectory was drawn: the first
-    reading is primary, later ones secondary, a decision adjudicated. Hidden checks, which were not
-    drawn, are left out.
+    """Return the labels of a queue by position, with their inclusion probabilities: the first
+    reading is primary, later ones are secondary, a decision is adjudicated. Hidden checks, which
+    were not drawn, are excluded.
 
-    ``informed`` gives for each reading what its second stage says, and leaves out readings that had
-    none.
+    ``informed`` returns the second stage of each reading, and excludes readings without one.
     """
     readings, decisions, revised = queue.readings(), queue.decisions(), queue.revised()
     names = {person.id: person.name for person in queue.people()}
@@ -79,8 +78,8 @@ def export_queue(
     trajectory with its stratum and inclusion probability, hidden checks marked) into a folder, and
     the files of another layout; return the files.
 
-    Raises OSError where they cannot be written, UserError where the layout has no place for the
-    labels, or trajectories cannot be read.
+    Raises OSError if they cannot be written, UserError if the layout cannot express the labels, or
+    trajectories cannot be read.
     """
     questions = queue.settings.questions
     if layout == "agentrewardbench" and set(questions) != set(QUESTIONS):
@@ -130,8 +129,8 @@ def _item_line(number: int, item: QueueItem) -> bytes:
 
 
 def _texts(queue: LabelQueue) -> list[tuple[int, dict[str, str]]]:
-    """Return the number and text of every item, hidden checks among them, by position. Raises
-    UserError for a trajectory that is not in the data."""
+    """Return the number and text of every item, including hidden checks, by position. Raises
+    UserError for a trajectory that the data do not have."""
     items = queue.items()
     wanted = {item.key for _, item in items}
     texts: dict[Any, dict[str, str]] = {}
@@ -176,9 +175,9 @@ def _label_studio_view(questions: Iterable[str]) -> str:
 
 
 def import_labels(queue: LabelQueue, labels: Iterable[ImportedLabel]) -> tuple[int, int]:
-    """Take labels as submissions of the people whom they name; return how many were taken and how
-    many were left out: of no item, of people who labelled the item already, above the wanted
-    number. A second import of the same labels changes nothing."""
+    """Submit labels as the people whom they name; return the numbers of imported and of skipped
+    ones (of no item, of people who labelled the item already, above the needed number).
+    Importing the same labels again changes nothing."""
     taken = left_out = 0
     for item, name, answers, identity in labels:
         if item is None or queue.item(item) is None:
@@ -196,8 +195,8 @@ def import_labels(queue: LabelQueue, labels: Iterable[ImportedLabel]) -> tuple[i
 def labels_of_annotations(
     queue: LabelQueue, annotations: Iterable[Label]
 ) -> Iterator[ImportedLabel]:
-    """Yield annotations for ``import_labels``; adjudicated ones are of no item. What an annotation
-    left open becomes "unsure"."""
+    """Yield annotations for ``import_labels``; adjudicated ones belong to no item. Missing
+    answers become "unsure"."""
     for each in annotations:
         item = None if each.role is Role.ADJUDICATED else queue.number_of(each.key)
         values = {name: getattr(each, name) for name in QUESTIONS[:3]}
@@ -240,7 +239,7 @@ class _ArgillaRecord(BaseModel):
 
 
 def read_label_studio(path: Path) -> Iterator[ImportedLabel]:
-    """Yield the labels of a JSON export of Label Studio; cancelled annotations are left out. Raises
+    """Yield the labels of a JSON export of Label Studio, except cancelled annotations. Raises
     UserError for another file."""
     for task in _decode(path, list[_StudioTask], "a JSON export of Label Studio"):
         for each in task.annotations:
@@ -258,7 +257,7 @@ def read_label_studio(path: Path) -> Iterator[ImportedLabel]:
 
 def read_argilla(path: Path) -> Iterator[ImportedLabel]:
     """Yield the labels of a JSON export of Argilla (``dataset.records.to_json``), submitted ones
-    where it tells. Raises UserError for another file."""
+    if it has a status. Raises UserError for another file."""
     for record in _decode(path, list[_ArgillaRecord], "a JSON export of Argilla"):
         by_user: dict[str, dict[str, Any]] = defaultdict(dict)
         for question, responses in record.responses.items():

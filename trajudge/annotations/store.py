@@ -1,7 +1,7 @@
-"""The project's own annotation format: JSON Lines.
+"""The project's annotation format: JSON Lines.
 
-The first line is ``{"format": "trajudge-annotations", "version": 1}``; where the labels were drawn
-it has the SampleFrame as ``frame``. Each further line is a Label.
+The first line is ``{"format": "trajudge-annotations", "version": 1}``; for drawn labels it has the
+SampleFrame as ``frame``. Each further line is a Label.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MORE_FIELDS = [*_DEFAULTS][[*_DEFAULTS].index("split") + 1 :]
 
 
 def detect(path: Path) -> bool:
-    """Tell whether ``path`` is a file that begins with this format's header."""
+    """Return True if ``path`` is a file that begins with this format's header."""
     try:
         with open_regular(path) as file:
             return _FORMAT.encode() in file.readline(200)
@@ -42,7 +42,7 @@ def detect(path: Path) -> bool:
 
 
 def write(path: Path, annotations: Iterable[Label], frame: SampleFrame | None = None) -> None:
-    """Write all annotations in the order given; the file is replaced when it is complete."""
+    """Write all annotations in the given order; the file is replaced atomically."""
     lines = (annotation_line(annotation) for annotation in annotations)
     write_bytes(path, b"".join((header_line(frame), *lines)))
 
@@ -56,8 +56,8 @@ def header_line(frame: SampleFrame | None = None) -> bytes:
 
 
 def read_frame(path: Path) -> SampleFrame | None:
-    """Read the frame in a file's first line; None where it names none, or is another format's.
-    Raises UserError for one that is no frame."""
+    """Read the frame in a file's first line; None if it has none, or is of another format.
+    Raises UserError for an invalid one."""
     try:
         with open_regular(path) as file:
             header = orjson.loads(file.readline(_MAX_HEADER))
@@ -79,7 +79,7 @@ def annotation_line(annotation: Label) -> bytes:
 
 
 def load(path: Path) -> list[Label]:
-    """Read what ``write`` wrote. Raises UserError naming file and line."""
+    """Read a file of ``write``. Raises UserError with file and line."""
     try:
         lines = io.BytesIO(utf8(read_regular(path, _MAX_BYTES), path))
     except UnsafeFile as error:
@@ -105,7 +105,7 @@ def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Label]:
 
 
 def is_header(line: bytes) -> bool:
-    """Tell whether the line is the header of a file that this version reads."""
+    """Return True if the line is the header of a supported file."""
     try:
         _check_header(Path(), line)
     except UserError:

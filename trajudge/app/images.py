@@ -8,9 +8,7 @@ cache.
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
-from contextlib import suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -22,13 +20,14 @@ from PIL import Image, ImageChops, ImageFilter
 from trajudge.trajectories.images import (
     MEMORY_LIMITER,
     EncodedImage,
+    PictureLimits,
     load_picture,
     needed,
     read_header,
 )
 from trajudge.trajectories.model import MAX_FILE_BYTES, ImageRef
 from trajudge.util.errors import ImageUnreadable
-from trajudge.util.files import DataFolder, UnsafeFile, read_regular, write_bytes
+from trajudge.util.files import DataFolder, FileCache, UnsafeFile, read_regular
 from trajudge.util.machine import cache_folder
 
 WIDTHS = (256, 640)
@@ -38,8 +37,6 @@ _QUALITY = 70
 _LARGEST = 2**31
 _TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _MOST_KNOWN, _MOST_INLINE = 200_000, 64 * 2**20
-# Thumbnails that are written between two looks at the size of the cache.
-_BETWEEN = 64
 
 
 class KnownImage(NamedTuple):
@@ -61,12 +58,11 @@ class ImageShelf:
     """
 
     def __init__(self, folder: Path | None, cache_bytes: int = CACHE_BYTES) -> None:
-        self._folder, self._cache_bytes = folder, cache_bytes
+        self._thumbnails = None if folder is None else FileCache(folder, cache_bytes)
         self._refs: OrderedDict[str, ImageRef] = OrderedDict()
         self._inline = 0
         self._known: dict[tuple[str, int, int], KnownImage] = {}
         self._lock = Lock()
-        self._written = 0
 
     def put(self, ref: ImageRef, root: DataFolder | None) -> KnownImage:
         """Make an image known. Raises ImageUnreadable (one sentence) for one that is missing, no
@@ -92,9 +88,7 @@ class ImageShelf:
             ref = self._refs.get(digest)
         if ref is None:
             raise UnknownImage(digest)
-        loaded = load_picture(
-            ref, max_side=_LARGEST, max_pixels=_LARGEST, max_bytes=_LARGEST, media_types=_TYPES
-        )
+        loaded = load_picture(ref, PictureLimits(_LARGEST, _LARGEST, _LARGEST, _TYPES))
         if loaded.sha256 != digest:
             raise ImageUnreadable("the file has changed since its page was opened: open it again")
         return loaded
@@ -103,18 +97,12 @@ class ImageShelf:
         """Return the image as WebP, at most ``width`` pixels wide. Raises as ``original``."""
         if not self.knows(digest):
             raise UnknownImage(digest)
-        path = self._folder and self._folder / f"{digest}-{width}.webp"
-        if path:
-            with suppress(OSError, UnsafeFile):
-                content = read_regular(path, MAX_FILE_BYTES)
-                os.utime(path)  # the cache forgets what was not used for longest
-                return content
+        name, kept = f"{digest}-{width}.webp", self._thumbnails
+        if kept is not None and (content := kept.get(name)) is not None:
+            return content
         content = _shrunk(self.original(digest).data, width)
-        if path:
-            with suppress(OSError):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_bytes(path, content)
-                self._tidy(path.parent)
+        if kept is not None:
+            kept.put(name, content)
         return content
 
     def _in_file(self, path: Path, root: DataFolder | None) -> KnownImage:
@@ -142,19 +130,6 @@ class ImageShelf:
         while len(self._refs) > _MOST_KNOWN or self._inline > _MOST_INLINE:
             _, gone = self._refs.popitem(last=False)
             self._inline -= len(gone.data or b"")
-
-    def _tidy(self, folder: Path) -> None:
-        """Now and then remove the thumbnails that were not used for longest."""
-        self._written += 1
-        if self._written % _BETWEEN != 1:
-            return
-        files = [(file, file.stat()) for file in folder.glob("*.webp")]
-        total = sum(status.st_size for _, status in files)
-        for file, status in sorted(files, key=lambda entry: entry[1].st_mtime):
-            if total <= self._cache_bytes:
-                return
-            file.unlink(missing_ok=True)
-            total -= status.st_size
 
 
 def thumbnail_folder() -> Path | None:

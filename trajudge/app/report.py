@@ -25,7 +25,7 @@ from trajudge.app.report_content import Content, report_content
 from trajudge.app.settings import ReportConfig
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
-from trajudge.trajectories.images import load_picture
+from trajudge.trajectories.images import PictureLimits, load_picture
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.commands import OK
 from trajudge.util.errors import ImageUnreadable, UserError
@@ -64,9 +64,7 @@ class SmallPicture(NamedTuple):
 def small_picture(ref: ImageRef) -> SmallPicture:
     """Decode a screenshot, shrink it, and cut the bottom of a very long page. Raises
     ImageUnreadable (one sentence); the size is checked before it is decoded."""
-    loaded = load_picture(
-        ref, max_side=_LARGEST, max_pixels=_LARGEST, max_bytes=_LARGEST, media_types=_TYPES
-    )
+    loaded = load_picture(ref, PictureLimits(_LARGEST, _LARGEST, _LARGEST, _TYPES))
     with Image.open(BytesIO(loaded.data)) as image:
         whole = image if image.mode == "RGB" else image.convert("RGB")
         if whole.width > WIDTH:

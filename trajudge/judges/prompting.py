@@ -4,9 +4,11 @@ steps in other renderings.
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 import orjson
@@ -17,7 +19,7 @@ from trajudge.judges.adapters.failures import overflow_numbers
 from trajudge.judges.model import Detail, Message, Model, Part, Picture, Reply, Text
 from trajudge.prompts.render import Prompt, sendable
 from trajudge.prompts.untrusted import JUDGE_TAGS, neutralise
-from trajudge.trajectories.images import load_picture
+from trajudge.trajectories.images import PictureLimits, PictureLoader
 from trajudge.trajectories.model import ImageRef, Observation, Record, Trajectory, checked
 from trajudge.trajectories.needs import spread
 from trajudge.trajectories.represent import (
@@ -37,6 +39,8 @@ from trajudge.trajectories.truncate import (
     Views,
     cut_middle,
 )
+from trajudge.util.files import FileCache
+from trajudge.util.machine import cache_folder
 
 
 class ImageLimits(Record):
@@ -54,16 +58,39 @@ class ImageLimits(Record):
         # A set's order differs from process to process, and a run's manifest must not.
         return sorted(media_types)
 
+    @cached_property
+    def of_file(self) -> PictureLimits:
+        """The limits of the file, without the price."""
+        return PictureLimits(self.max_side, self.max_pixels, self.max_bytes, self.media_types)
 
-def picture(ref: ImageRef, limits: ImageLimits, detail: Detail | None = None) -> Picture:
-    """Load the image behind ``ref``, to be sent with ``detail``. Raises ImageUnreadable."""
-    image = load_picture(
-        ref,
-        max_side=limits.max_side,
-        max_pixels=limits.max_pixels,
-        max_bytes=limits.max_bytes,
-        media_types=limits.media_types,
-    )
+
+MAX_RESIZED_BYTES = 512 * 2**20
+
+"""Bytes of resized pictures in the user's cache folder, shared by all runs."""
+
+
+def _resized_pictures() -> FileCache | None:
+    try:
+        return _open_pictures(cache_folder() / "pictures")
+    except RuntimeError:  # a user without a home
+        return None
+
+
+@cache
+def _open_pictures(folder: Path) -> FileCache:
+    return FileCache(folder, MAX_RESIZED_BYTES)
+
+
+_LOADER = PictureLoader(_resized_pictures)
+
+
+async def picture(ref: ImageRef, limits: ImageLimits, detail: Detail | None = None) -> Picture:
+    """Load the image behind ``ref`` in a thread, to be sent with ``detail``. Raises
+    ImageUnreadable."""
+    loading = _LOADER.load(ref, limits.of_file)
+    if not loading.done():  # shielded: other judgments may wait for the same picture
+        await asyncio.shield(asyncio.wrap_future(loading))
+    image = loading.result()
     return Picture(
         sha256=image.sha256,
         media_type=image.media_type,
@@ -120,7 +147,7 @@ def evenly_spaced(trajectory: Trajectory, count: int) -> list[Shot]:
     return spread(recorded(trajectory), count)
 
 
-def first_that_fit(
+async def first_that_fit(
     images: Sequence[ImageRef],
     budget: int,
     limits: ImageLimits,
@@ -132,7 +159,7 @@ def first_that_fit(
     shown: list[Picture] = []
     taken = 0
     for image, text in zip(images, text_tokens or [0] * len(images), strict=True):
-        loaded = picture(image, limits, detail)
+        loaded = await picture(image, limits, detail)
         tokens = picture_tokens(loaded, limits) + text
         if taken + tokens > budget:
             break
@@ -263,7 +290,7 @@ class TruncatedPrompt(NamedTuple):
 
 async def ask_with_truncation(
     ask: Model,
-    make: Callable[[int], TruncatedPrompt | None],
+    make: Callable[[int], Awaitable[TruncatedPrompt | None]],
     *,
     limit: int,
     images: ImageLimits | None = None,
@@ -281,7 +308,7 @@ async def ask_with_truncation(
     overflow = ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
     budget = limit
     for _ in range(MAX_OVERFLOWS + 1):
-        prompt = make(budget)
+        prompt = await make(budget)
         if prompt is None:
             break
         try:
@@ -386,7 +413,7 @@ async def ask_about_steps(
     around = prompt_tokens(messages(EMPTY_VIEW), images)
     whole = source_views(trajectory, Representation.NONE)
 
-    def make(budget: int) -> TruncatedPrompt | None:
+    async def make(budget: int) -> TruncatedPrompt | None:
         view = truncator.first(budget - around) if is_shortened else next(whole, None)
         return view and TruncatedPrompt(view.rung.label, messages(view))
 
@@ -419,9 +446,9 @@ async def ask_about_pictures(
     bare = prompt_tokens(messages(EMPTY_VIEW, (), ()))
     refs = [shot_of(one).image for one in best]
 
-    def make(budget: int) -> TruncatedPrompt | None:
+    async def make(budget: int) -> TruncatedPrompt | None:
         room = int((budget - bare) * share)
-        loaded = first_that_fit(refs, room, images, text_tokens, detail)
+        loaded = await first_that_fit(refs, room, images, text_tokens, detail)
         kept = sorted(zip(best, loaded, strict=False), key=lambda pair: shot_of(pair[0]).number)
         sources, pictures = [source for source, _ in kept], [shown for _, shown in kept]
         around = prompt_tokens(messages(EMPTY_VIEW, sources, pictures), images)

@@ -1,19 +1,19 @@
-"""The addon of mitmproxy: carries out a fault plan, writes what happened.
+"""The addon of mitmproxy: applies a fault plan and records events.
 
-``mitmdump -s addon.py --set trajudge=SETTINGS``. It imports nothing but the standard library and
-mitmproxy, so that it runs under whichever mitmproxy there is. SETTINGS is a JSON file: ``out`` (the
-folder of the records), ``plan`` (its faults with the texts of the pages that they show, by
+``mitmdump -s addon.py --set trajudge=SETTINGS``. It imports only the standard library and
+mitmproxy, so that it runs in any environment with mitmproxy. SETTINGS is a JSON file: ``out`` (the
+folder of the records), ``plan`` (its faults with the texts of their pages, by
 ``trajudge.proxy.pages``), ``seed``, ``task``, ``horizon``, ``sites``, ``apis``, ``signature``,
 ``page_requests`` and ``link``; ``trajudge.proxy.process`` writes it.
 
 The records are JSON lines in two files: ``events.jsonl`` (its fields are in ``docs/proxy.md``) and
-``requests.jsonl``, one line per request of the site, from which traces and latency are made. What
-follows from records (recovery, exposure, sums) is worked out by whoever reads them.
+``requests.jsonl``, one line per request of the site, for traces and latency. The reader of the
+records computes recovery, exposure and sums.
 
-``link`` names a port on loopback and a token. The addon connects there and takes orders, a line of
-JSON each: ``begin``, ``end``, ``open``. It writes an answer for each, and ``ended``
-for every task that ends. When the link closes, mitmproxy ends. Without a link one task begins with
-the first request and ends with mitmproxy.
+``link`` has a port on loopback and a token. The addon connects there and receives orders, a line of
+JSON each: ``begin``, ``end``, ``open``. It writes an answer for each, and ``ended`` for every task
+that ends. When the connection closes, mitmproxy ends. Without a link one task begins with the first
+request and ends with mitmproxy.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from urllib.parse import urljoin, urlsplit
 
 try:
     from mitmproxy import ctx, http
-except ModuleNotFoundError:  # whoever reads a plan takes only the pure functions, without mitmproxy
+except ModuleNotFoundError:  # readers of a plan import only the pure functions, without mitmproxy
     ctx = http = None
 
 FORMAT = 1
@@ -47,12 +47,14 @@ BEACON = "/__trajudge/popup/"
 API = "/__api/"
 """The path, on a port of the addon's own, below which model APIs are."""
 
-RETRY_WINDOW = 0.5  # seconds in which a browser that met a reset asks again by itself
+RETRY_WINDOW = 0.5  # seconds within which a browser repeats a request after a reset
 REDIRECT_WINDOW = 30.0  # seconds for which a redirect's target belongs to the same page load
 _CONNECT_PATIENCE = 10.0  # seconds
-_STREAMS = 100  # of a client to one server: with mitmproxy's own five a held page would hold others
-_MAX_DOCUMENT = 64 * 2**20  # bytes of a document that an overlay is put into, unpacked
-_MAX_KEPT = 2**20  # bytes of a request's body in the records; a longer one passes in pieces
+_STREAMS = (
+    100  # of a client to one server: with mitmproxy's own five a delayed page would block others
+)
+_MAX_DOCUMENT = 64 * 2**20  # unpacked bytes of a document into which an overlay is inserted
+_MAX_KEPT = 2**20  # bytes of a request's body in the records; a longer one is streamed
 _MAX_ASKED = 64 * 2**20  # bytes of a model call that are read for its model
 _MAX_ANSWER = 64 * 2**20  # bytes of a model's answer that are read for its usage
 _MAX_EVENT = 8 * 2**20  # bytes of one event of a stream
@@ -72,7 +74,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class DrawKey(NamedTuple):
-    """What a fault's decisions in a task are drawn from."""
+    """The inputs of a fault's draws in a task."""
 
     seed: int
     task: str
@@ -80,7 +82,7 @@ class DrawKey(NamedTuple):
 
 
 def draw(key: DrawKey, ordinal: int) -> float:
-    """Return a number in [0, 1) that belongs to one page load; the first 53 bits of a SHA-256."""
+    """Return a number in [0, 1) for a page load: the first 53 bits of a SHA-256."""
     text = json.dumps([key.seed, key.task, key.fault, ordinal])
     return (int.from_bytes(sha256(text.encode()).digest()[:7]) >> 3) / 2**53
 
@@ -91,9 +93,9 @@ def planned_ordinals(
     """Return the page loads at which a fault fires, ascending; None for a ``bernoulli`` policy,
     which has no end.
 
-    ``random`` takes the n smallest draws of the horizon: for one seed, the sample of n is a part of
-    the sample of n + 1. A policy without a horizon of its own takes the task's ``horizon``: all of
-    it where it is shorter than n, and nothing in a task that states none.
+    ``random`` takes the n smallest draws of the horizon, so that for one seed the sample of n is a
+    subset of the sample of n + 1. A policy without a horizon uses the task's ``horizon``: all of it
+    if it is shorter than n, and nothing for a task without one.
     """
     if policy.get("at") is not None:
         return (int(policy["at"]),)
@@ -107,7 +109,8 @@ def planned_ordinals(
 def is_due(
     policy: Mapping[str, Any], planned: tuple[int, ...] | None, key: DrawKey, ordinal: int
 ) -> bool:
-    """Return True if a fault is planned at a page load; ``planned`` as ``planned_ordinals``."""
+    """Return True if a fault is planned at a page load; ``planned`` as returned by
+    ``planned_ordinals``."""
     return draw(key, ordinal) < policy["bernoulli"] if planned is None else ordinal in planned
 
 
@@ -123,8 +126,8 @@ _TYPES = {
 
 
 class Purpose(NamedTuple):
-    """``page``: it loads a page; ``certain``: the browser said so itself; ``asset``: the kind of
-    asset, "" for none; ``type`` as in browsers' traces."""
+    """``page``: it loads a page; ``certain``: according to the browser itself; ``asset``: the
+    kind of asset, or ""; ``type`` as in browsers' traces."""
 
     page: bool
     certain: bool
@@ -133,10 +136,10 @@ class Purpose(NamedTuple):
 
 
 def purpose_of(method: str, headers: Mapping[str, str]) -> Purpose:
-    """Return what a request is for; ``headers`` are found by names in lower case.
+    """Return the purpose of a request; ``headers`` are looked up by lower-case names.
 
-    Where browsers do not say it (``Sec-Fetch-Dest`` is for trustworthy addresses alone), it is
-    guessed by the fields that they send with documents, pages and frames alike.
+    Without ``Sec-Fetch-Dest``, which browsers send to trustworthy addresses only, it is inferred
+    from headers that they send with documents, including pages and frames.
     """
     destination = headers.get("sec-fetch-dest", "")
     prefetch = "prefetch" in (headers.get("sec-purpose") or headers.get("purpose", "")).lower()
@@ -165,8 +168,8 @@ def amended_policy(policy: str, nonce: str, beacon: str = "") -> str:
     """Return a content security policy that also allows script and style elements with ``nonce``,
     and requests to ``beacon``, an address without its scheme.
 
-    A policy that already allows all inline elements stays as it is: with a nonce in it, browsers
-    would ignore its 'unsafe-inline' and stop the page's own scripts.
+    A policy that already allows all inline elements is unchanged: with a nonce, browsers would
+    ignore its 'unsafe-inline' and block the page's own scripts.
     """
     return ", ".join(_amended_one(one, nonce, beacon) for one in policy.split(",") if one.strip())
 
@@ -182,7 +185,7 @@ def _amended_one(policy: str, nonce: str, beacon: str) -> str:
         governing = next((name for name in names if name in directives), None)
         if governing is None or _allows_inline(directives[governing]):
             continue
-        # Other kinds of content depend on default-src: the elements get a directive of their own.
+        # Other kinds of content depend on default-src: the elements get their own directive.
         target = governing if governing != "default-src" else f"{kind}-src-elem"
         directives[target] = [*_without_none(directives[governing]), f"'nonce-{nonce}'"]
     governing = next((name for name in ("connect-src", "default-src") if name in directives), None)
@@ -204,9 +207,9 @@ def _allows_inline(values: list[str]) -> bool:
 
 
 def amended_metas(html: bytes, nonce: str, beacon: str = "") -> bytes:
-    """Return a document with the policies amended that it states in ``meta`` elements.
+    """Return a document with the policies in its ``meta`` elements amended.
 
-    The time grows with the length of a document, whatever it holds: the site wrote it, and all
+    The time is linear in the length of a document, whatever its content: it is untrusted, and all
     other requests wait meanwhile.
     """
     end = html.rfind(b">") + 1  # behind it no element can end, and each would be sought to the end
@@ -225,7 +228,7 @@ def amended_metas(html: bytes, nonce: str, beacon: str = "") -> bytes:
 
 
 def unfit_for_overlay(content_type: str, disposition: str) -> str:
-    """Return why an overlay cannot be put into a response; "" where it can."""
+    """Return why an overlay cannot be inserted into a response; "" if it can."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind not in ("text/html", "application/xhtml+xml"):
         return f"the content type is {kind or 'not given'}, not text/html"
@@ -235,8 +238,8 @@ def unfit_for_overlay(content_type: str, disposition: str) -> str:
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """Return a document without its content encoding. Raises ValueError, which says why, for one
-    that is damaged, not gzip as was asked for, or of more than 64 MiB: few bytes may hold many."""
+    """Return a document without its content encoding. Raises ValueError, with the reason, if it
+    is damaged, not gzip as requested, or of more than 64 MiB."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return body
@@ -260,10 +263,10 @@ USAGE_FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")
 
 
 def parse_usage(usage: object) -> dict[str, int | None] | None:
-    """Return the token counts of a ``usage`` object of either protocol; None if it states none.
+    """Return the token counts of a ``usage`` object of either protocol; None without any.
 
-    A count that it does not state is None, never 0. ``input`` holds the tokens that are billed in
-    full: the prompt's are ``input + cache_read + cache_write``, as far as they are stated.
+    A missing count is None, never 0. ``input`` are the tokens billed in full: the prompt has
+    ``input + cache_read + cache_write`` tokens, as far as they are reported.
     """
     if not isinstance(usage, dict):
         return None
@@ -285,8 +288,8 @@ def parse_usage(usage: object) -> dict[str, int | None] | None:
 def _with_details(
     usage: dict[str, object], sent: str, received: str, stored: str = ""
 ) -> dict[str, int | None]:
-    """Read the counts of one of OpenAI's protocols, which name them differently; ``stored`` is the
-    detail that says what the cache took in, if there is one."""
+    """Return the counts of one of OpenAI's protocols, whose names differ; ``stored`` is the
+    detail with the tokens written to the cache, if any."""
     details, spent = usage.get(f"{sent}_details"), usage.get(f"{received}_details")
     prompt, read, written = (
         _count(usage, sent),
@@ -309,11 +312,11 @@ def _count(fields: object, name: str) -> int | None:
 
 
 class StreamedAnswer:
-    """Reads a ``text/event-stream`` body in pieces that break anywhere.
+    """Parses a ``text/event-stream`` body in arbitrary pieces.
 
-    ``began``: an event carried content (text, reasoning, a tool call). ``usage`` is None until the
-    stream states it; the output of an Anthropic stream that ends early stays None, because its
-    first event states only what had been written by then.
+    ``began``: an event had content (text, reasoning, a tool call). ``usage`` is None until the
+    stream reports it; the output tokens of an Anthropic stream that ends early stay None, because
+    its first event counts only those written by then.
     """
 
     def __init__(self) -> None:
@@ -325,17 +328,17 @@ class StreamedAnswer:
 
     @property
     def usage(self) -> dict[str, int | None] | None:
-        """Return the counts so far; None where none was stated."""
+        """Return the counts so far; None without any."""
         return self._usage if any(n is not None for n in self._usage.values()) else None
 
     def feed(self, piece: bytes) -> None:
-        """Take in the next piece of the body."""
+        """Parse the next piece of the body."""
         for event in self.events(piece):
             if isinstance(event, dict):
                 self._take(event)
 
     def events(self, piece: bytes) -> Iterator[object]:
-        """Yield the JSON value of each event that is complete; those without one are passed over
+        """Yield the JSON value of each complete event; events without one are skipped
         (``[DONE]``, comments)."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         if len(self._rest) > _MAX_EVENT:
@@ -367,7 +370,7 @@ class StreamedAnswer:
 
 
 def _content_and_end(event: dict[str, Any], kind: object) -> tuple[bool, bool]:
-    """Return whether an event carries content, and whether it ends the answer."""
+    """Return whether an event has content, and whether it ends the response."""
     if isinstance(kind, str):
         end = kind in ("message_stop", "response.completed", "response.incomplete")
         return kind == "content_block_delta" or kind.endswith(".delta"), end
@@ -383,7 +386,7 @@ def _content_and_end(event: dict[str, Any], kind: object) -> tuple[bool, bool]:
 
 
 def _parsed(text: bytes) -> Iterator[object]:
-    """Yield the value of a JSON text; nothing for what is none."""
+    """Yield the value of a JSON text; nothing for invalid JSON."""
     try:
         yield json.loads(text)
     except (ValueError, RecursionError):
@@ -391,7 +394,7 @@ def _parsed(text: bytes) -> Iterator[object]:
 
 
 def _fields(text: bytes | bytearray) -> dict[str, Any]:
-    """Return the fields of a JSON object; none of what is no such."""
+    """Return the fields of a JSON object; empty for other values."""
     value = next(_parsed(bytes(text)), None)
     return value if isinstance(value, dict) else {}
 
@@ -401,8 +404,8 @@ def _fields(text: bytes | bytearray) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class PageLoad:
-    """The ``k``-th page load of a task, from 1, over all its redirects; ``open`` are the faults
-    that are due and have no outcome yet."""
+    """The ``k``-th page load of a task, from 1, with all its redirects; ``open`` are the due
+    faults without an outcome yet."""
 
     k: int
     open: list[dict[str, Any]]
@@ -413,7 +416,7 @@ class PageLoad:
 
 @dataclass(eq=False)
 class Task:
-    """A task that is under way; ``number`` counts the tasks of this process from 1."""
+    """A running task; ``number`` counts the tasks of this process from 1."""
 
     number: int
     id: str
@@ -445,7 +448,7 @@ class Task:
         ]
 
     def load(self, method: str, url: str) -> PageLoad:
-        """Return the page load that a request for a document begins or goes on with."""
+        """Return the page load that a request for a document begins or continues."""
         load = self.load_of(method, url)
         load.method, load.url = method, url
         return load
@@ -462,7 +465,7 @@ class Task:
         return self.page
 
     def failing_asset(self, kind: str) -> dict[str, Any] | None:
-        """Return the fault that an asset of the current page meets."""
+        """Return the fault for an asset of the current page."""
         if self.page is None or not kind:
             return None
         due = (fault for fault in self.due(self.page.k) if fault["kind"] == "assets")
@@ -474,7 +477,7 @@ Fields = tuple[tuple[bytes, bytes], ...]  # of a message's head
 
 @dataclass(eq=False)
 class SiteExchange:
-    """A request of the site and what became of it; times are Unix seconds."""
+    """A request of the site and its outcome; times are Unix seconds."""
 
     task: Task
     purpose: Purpose
@@ -497,19 +500,19 @@ class SiteExchange:
     done: bool = False
 
     def take(self, piece: bytes) -> bytes:
-        """Let a piece of the request's body pass, and keep what the records hold of it."""
+        """Pass on a piece of the request's body, and keep the part for the records."""
         self.body_size += len(piece)
         self.body += piece[: _MAX_KEPT - len(self.body)]
         return piece
 
     def seconds(self, part: str) -> float:
-        """Return the seconds that were counted to a part."""
+        """Return the seconds of a part."""
         return sum(end - start for name, start, end in self.spans if name == part)
 
 
 @dataclass(eq=False)
 class ModelCall:
-    """A call under way; ``path`` is what stands after the API's base address."""
+    """A running call; ``path`` is the part after the API's base address."""
 
     task: Task
     api: str
@@ -523,7 +526,7 @@ class ModelCall:
     done: bool = False
 
     def take(self, piece: bytes) -> bytes:
-        """Let a piece of the call's body pass, and keep it to be read at the end."""
+        """Pass on a piece of the call's body, and keep it for the end."""
         self.asked += piece[: _MAX_ASKED - len(self.asked)]
         return piece
 
@@ -540,7 +543,7 @@ def _reason(status: int) -> str:
 
 
 def _sentence(status: int, text: str) -> "http.Response":
-    """Return a short page of ours: what is wrong, and what to do."""
+    """Return a short page with an error and its fix."""
     title = f"{status} {_reason(status)}"
     page = f'<!doctype html><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>'
     page += f"<p>{escape(text, quote=False)}</p>"
@@ -549,15 +552,14 @@ def _sentence(status: int, text: str) -> "http.Response":
 
 
 def _no_store(headers: "http.Headers") -> None:
-    """Forbid to store a response: a page that is shown again is loaded again."""
+    """Forbid caching, so that returning to a page loads it again."""
     for name in ("expires", "pragma"):
         headers.pop(name, None)
     headers["Cache-Control"] = "no-store"
 
 
 def _end_to_end(request: "http.Request") -> None:
-    """Remove the fields that hold for a connection alone. A body that is whole has a length; one
-    that passes in pieces keeps the form that it has."""
+    """Remove hop-by-hop headers. A complete body has a length; a streamed one keeps its form."""
     named = request.headers.get("connection", "").lower().encode().split(b",")
     gone = {*_OF_CONNECTIONS, *(name.strip() for name in named)}
     if request.raw_content is None:
@@ -570,13 +572,13 @@ def _end_to_end(request: "http.Request") -> None:
 
 
 def _pairs(fields: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
-    """Return the fields of a message without those that name or admit a user."""
+    """Return the headers of a message without those that identify or authorise a user."""
     kept = (field for field in fields if field[0].lower() not in _SECRET)
     return [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in kept]
 
 
 class FaultAddon:
-    """The hooks of mitmproxy. What a flow needs is kept with that flow."""
+    """The hooks of mitmproxy. The state of a flow is stored with the flow."""
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] = {}
@@ -591,11 +593,11 @@ class FaultAddon:
         self.finished: list[tuple[SiteExchange, int, str, Fields, float]] = []
 
     def load(self, loader: Any) -> None:
-        """Declare the option that names the settings."""
+        """Declare the option for the settings."""
         loader.add_option("trajudge", str, "", "JSON file with the settings of the fault plan")
 
     def running(self) -> None:
-        """Read the settings, open the records, and connect to whoever gives orders."""
+        """Read the settings, open the records, and connect to the controlling process."""
         self.settings = settings = json.loads(Path(ctx.options.trajudge).read_text("utf-8"))
         self.faults = settings["plan"]["faults"]
         out = Path(settings["out"])
@@ -639,7 +641,7 @@ class FaultAddon:
     # Orders.
 
     async def follow_orders(self, port: int, token: str) -> None:
-        """Take orders until the link closes, then end mitmproxy."""
+        """Follow orders until the connection closes, then end mitmproxy."""
         try:
             await _listening([*self.ports, *self.ports.values()])
             reader, self.link = await asyncio.open_connection(
@@ -657,12 +659,12 @@ class FaultAddon:
             ctx.master.shutdown()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a line to whoever gives orders, if there is one."""
+        """Send a line to the controlling process, if any."""
         if self.link is not None:
             self.link.write(json.dumps(message).encode() + b"\n")
 
     async def obey(self, do: str, port: int = 0, **fields: Any) -> dict[str, Any]:
-        """Carry out an order and return its answer."""
+        """Execute an order and return its answer."""
         if do == "open":
             return await self.open_ports()
         if do == "begin":
@@ -671,7 +673,7 @@ class FaultAddon:
         return {"number": self.end(port)}
 
     async def open_ports(self) -> dict[str, Any]:
-        """Listen on one more port for agents and one for their model calls."""
+        """Listen on an additional port for agents and one for their model calls."""
         with socket.socket() as one, socket.socket() as other:
             one.bind(("127.0.0.1", 0))
             other.bind(("127.0.0.1", 0))
@@ -684,7 +686,7 @@ class FaultAddon:
     def begin(
         self, port: int, task: str, seed: int | None = None, horizon: int | None = None
     ) -> Task:
-        """End the port's task, if there is one, and begin another."""
+        """Begin a task on a port, and end the port's task if it has one."""
         self.end(port)
         self.number += 1
         seed = self.settings["seed"] if seed is None else seed
@@ -701,7 +703,7 @@ class FaultAddon:
         return begun
 
     def task_of(self, port: int) -> Task:
-        """Return the task of a port; one without begins the default task."""
+        """Return the task of a port; without one the default task begins."""
         return self.tasks.get(port) or self.begin(port, self.settings["task"])
 
     def end_all(self) -> None:
@@ -725,21 +727,21 @@ class FaultAddon:
     # Connections.
 
     def client_connected(self, client: Any) -> None:
-        """Lift mitmproxy's limit of connections of one client to one server."""
+        """Remove mitmproxy's limit of connections of one client to one server."""
         with suppress(AttributeError, KeyError):
             handler = ctx.master.addons.get("proxyserver").connections[client.id]
             handler.max_conns = defaultdict(lambda: asyncio.Semaphore(_STREAMS))
 
     def http_connect(self, flow: "http.HTTPFlow") -> None:
-        """Refuse a tunnel to a host that is not the site's."""
+        """Refuse a tunnel to a host outside the site."""
         host, port = flow.request.host.lower(), flow.request.port
         known = self.server_of(host, port, tls=True) or self.api_at(host, port)
         if known is None:
             flow.response = self.refusal(self.task_of(self.port_of(flow)), host, "CONNECT")
 
     def tls_start_server(self, start: Any) -> None:
-        """Verify certificates, but those of servers on loopback. mitmproxy's option is for all
-        connections: it holds while this one is prepared, in which nothing else runs."""
+        """Verify certificates, except those of servers on loopback. mitmproxy's option is
+        global, but nothing else runs while this connection is prepared."""
         if start.conn.address[0] not in ("127.0.0.1", "::1", "localhost"):
             return
         ctx.options.update(ssl_insecure=True)
@@ -749,15 +751,14 @@ class FaultAddon:
             ctx.options.update(ssl_insecure=False)
 
     def port_of(self, flow: "http.HTTPFlow") -> int:
-        """Return the proxy port to whose task a flow belongs."""
+        """Return the proxy port whose task a flow belongs to."""
         port = int(flow.client_conn.sockname[1])
         return self.ports.get(port, port)
 
     def server_of(self, host: str, port: int, *, tls: bool) -> dict[str, Any] | None:
-        """Return where a host's requests go; None for a host that is not the site's.
+        """Return the server of a host; None for a host outside the site.
 
-        Names below ``localhost`` lead to 127.0.0.1: browsers resolve them so, the C library does
-        not.
+        Names below ``localhost`` resolve to 127.0.0.1 as in browsers, unlike in the C library.
         """
         for site in self.settings["sites"]:
             name = site["host"]
@@ -768,7 +769,7 @@ class FaultAddon:
         return None
 
     def api_at(self, host: str, port: int, path: str | None = None) -> dict[str, Any] | None:
-        """Return the model API at an address, for agents that call it by its own."""
+        """Return the model API at an address, for agents that call it directly."""
         for api in self.settings["apis"]:
             here = (api["host"], api["port"]) == (host, port)
             if here and (path is None or path.startswith(api["path"])):
@@ -777,16 +778,16 @@ class FaultAddon:
         return None
 
     def refusal(self, task: Task, host: str, method: str) -> "http.Response":
-        """Answer at once for a host that is not the site's: browsers ask for many by themselves."""
+        """Answer requests to hosts outside the site at once: browsers send many on their own."""
         task.refused += 1
         if host not in task.refused_hosts:
             task.refused_hosts.add(host)
             self.note(task, "refused", host=host, method=method)
-        return _sentence(403, f"{host} is no host of the site: name it with --site")
+        return _sentence(403, f"{host} is not a host of the site: name it with --site")
 
     async def unreachable(self, server: Mapping[str, Any]) -> str:
-        """Return why a server cannot be reached, "" for one that can. It is tried once, and again
-        after a failure: mitmproxy itself would answer with a page of its own."""
+        """Return why a server cannot be reached, or "". It is tried once, and again after a
+        failure, because mitmproxy would answer with its own error page."""
         address = (server["host"], server["port"])
         if address in self.reached:
             return ""
@@ -800,8 +801,8 @@ class FaultAddon:
         return ""
 
     def direct(self, flow: "http.HTTPFlow", server: Mapping[str, Any]) -> None:
-        """Send a request to a server. The fields of mitmproxy's record are set, not its properties:
-        those would change the Host field as well."""
+        """Send a request to a server. The fields of mitmproxy's record are set instead of its
+        properties, which would also change the Host header."""
         record = flow.request.data
         record.host, record.port = server["host"], server["port"]
         record.scheme = b"https" if server["tls"] else b"http"
@@ -809,8 +810,8 @@ class FaultAddon:
     # Requests.
 
     async def requestheaders(self, flow: "http.HTTPFlow") -> None:
-        """Take a request before its body, if that is long or of unknown length: mitmproxy would
-        hold it whole. An answer of our own comes after the body all the same."""
+        """Handle a request before its body if the body is long or of unknown length, which
+        mitmproxy would buffer. The addon's own responses still follow the body."""
         if flow.error is not None:
             return
         headers = flow.request.headers
@@ -823,19 +824,19 @@ class FaultAddon:
                 flow.request.stream = True if record is None else record.take
 
     async def request(self, flow: "http.HTTPFlow") -> None:
-        """Take a request with its body, unless it was taken before that."""
+        """Handle a request with its body, unless it was handled before."""
         if not flow.metadata.get("trajudge-taken"):
             await self.take(flow)
         elif flow.request.raw_content and (record := self.record_of(flow)) is not None:
             record.take(flow.request.raw_content)
 
     def record_of(self, flow: "http.HTTPFlow") -> "SiteExchange | ModelCall | None":
-        """Return what is recorded of a flow."""
+        """Return the record of a flow."""
         record: SiteExchange | ModelCall | None = flow.metadata.get("trajudge-call")
         return record or flow.metadata.get("trajudge")
 
     async def take(self, flow: "http.HTTPFlow") -> None:
-        """Take a request: a model call, or one of the site."""
+        """Handle a request: a model call, or one of the site."""
         request, own = flow.request, int(flow.client_conn.sockname[1]) in self.ports
         host, port, path = request.host.lower(), request.port, request.path
         if own or (port in self.ports and host in ("127.0.0.1", "localhost")):
@@ -858,7 +859,7 @@ class FaultAddon:
             await self.site_request(flow, server)
 
     async def own_request(self, flow: "http.HTTPFlow", task: Task, path: str) -> None:
-        """Answer what is asked of the addon's own port: calls of model APIs."""
+        """Answer requests to the addon's own port, which are calls of model APIs."""
         for api in self.settings["apis"]:
             base = f"{API}{api['name']}"
             if path.startswith(f"{base}/"):
@@ -868,7 +869,8 @@ class FaultAddon:
         flow.response = _sentence(404, text)
 
     def purpose(self, flow: "http.HTTPFlow", url: str) -> Purpose:
-        """Return what a request is for: as a browser says, or the user of another program."""
+        """Return the purpose of a request according to the browser, or for other programs to the
+        setting."""
         method, named = flow.request.method, flow.request.headers
         if self.page_requests is not None and "sec-fetch-dest" not in named:
             page = bool(self.page_requests.search(f"{method} {url}"))
@@ -876,7 +878,7 @@ class FaultAddon:
         return purpose_of(method, named)
 
     async def site_request(self, flow: "http.HTTPFlow", server: Mapping[str, Any]) -> None:
-        """Pass a request of the site on, or answer it by the fault that is due."""
+        """Pass on a request of the site, or answer it with the due fault."""
         request, url = flow.request, flow.request.url
         port, purpose = self.port_of(flow), self.purpose(flow, url)
         if purpose.page:
@@ -916,7 +918,7 @@ class FaultAddon:
         exchange.sent = time.time()
 
     def begin_at(self, port: int, line: str) -> None:
-        """Begin a task where a page load matches the signature."""
+        """Begin a task if a page load matches the signature."""
         match = self.signature.search(line) if self.signature else None
         if match:
             named = match[1] if match.re.groups else None
@@ -925,7 +927,7 @@ class FaultAddon:
     # Faults.
 
     async def hold_back(self, exchange: SiteExchange, load: PageLoad, stage: str) -> None:
-        """Wait as the delays of a stage say; no other request waits with it."""
+        """Wait for the delays of a stage without blocking other requests."""
         for fault in list(load.open):
             if fault["kind"] == "delay" and fault["stage"] == stage:
                 self.fired(exchange, load, fault, stage=stage, seconds=fault["seconds"])
@@ -936,7 +938,7 @@ class FaultAddon:
     def answer_instead(
         self, flow: "http.HTTPFlow", exchange: SiteExchange, load: PageLoad, fault: dict[str, Any]
     ) -> None:
-        """Answer a page load by a fault that takes the place of the site's answer."""
+        """Answer a page load with a fault that replaces the site's response."""
         exchange.replaced = exchange.ours = True
         task, kind, stage = exchange.task, fault["kind"], fault.get("stage", "before")
         headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
@@ -974,14 +976,14 @@ class FaultAddon:
         self.mask_others(exchange, load, fault)
 
     def mask_others(self, exchange: SiteExchange, load: PageLoad, fault: dict[str, Any]) -> None:
-        """Record the faults for which another has left no room."""
+        """Record the faults that another fault prevented."""
         for other in list(load.open):
             self.settle(exchange, load, other, "masked", reason=f"by {fault['id']}")
 
     def fail_asset(
         self, flow: "http.HTTPFlow", exchange: SiteExchange, fault: dict[str, Any]
     ) -> None:
-        """Answer an asset by the fault of its page."""
+        """Answer an asset with the fault of its page."""
         exchange.ours = True
         flow.response = http.Response.make(fault["status"], b"", {"Cache-Control": "no-store"})
         page = exchange.task.page
@@ -1004,7 +1006,7 @@ class FaultAddon:
         reason: str = "",
         **details: Any,
     ) -> None:
-        """Record what came of a fault at a page load."""
+        """Record the outcome of a fault at a page load."""
         if fault in load.open:
             load.open.remove(fault)
         self.note(
@@ -1023,7 +1025,7 @@ class FaultAddon:
     # Answers.
 
     async def responseheaders(self, flow: "http.HTTPFlow") -> None:
-        """Decide whether an answer passes in pieces or is changed."""
+        """Decide whether a response is streamed or changed."""
         if (call := flow.metadata.get("trajudge-call")) is not None:
             self.read_answer(flow, call)
             return
@@ -1054,7 +1056,7 @@ class FaultAddon:
     async def replaced_after(
         self, flow: "http.HTTPFlow", exchange: SiteExchange, load: PageLoad
     ) -> bool:
-        """Return True if a fault takes the place of an answer that the site has given."""
+        """Return True if a fault replaces a response that the site has given."""
         await self.hold_back(exchange, load, "after")
         fault = next((one for one in load.open if one["replaces"]), None)
         if fault is None or fault["replaces"] != "after":
@@ -1066,7 +1068,7 @@ class FaultAddon:
         return True
 
     def leads_on(self, flow: "http.HTTPFlow", exchange: SiteExchange, load: PageLoad) -> bool:
-        """Return True for a redirect: its target belongs to the same page load."""
+        """Return True for a redirect, whose target belongs to the same page load."""
         location = flow.response.headers.get("location")
         if flow.response.status_code not in _REDIRECTS or not location:
             return False
@@ -1077,7 +1079,8 @@ class FaultAddon:
     def cutting(
         self, exchange: SiteExchange, load: PageLoad, fault: dict[str, Any]
     ) -> Callable[[bytes], list[bytes]]:
-        """Return what gathers a document and lets its share pass; ``response`` breaks it off."""
+        """Return a function that buffers a document and passes on its share; ``response`` ends
+        it."""
         gathered = bytearray()
 
         def cut(piece: bytes) -> list[bytes]:
@@ -1094,7 +1097,7 @@ class FaultAddon:
         return cut
 
     def response(self, flow: "http.HTTPFlow") -> None:
-        """Take an answer that is whole, and record the request."""
+        """Handle a complete response, and record the request."""
         response = flow.response
         if (call := flow.metadata.get("trajudge-call")) is not None:
             self.end_call(call, response.status_code, None)
@@ -1121,7 +1124,7 @@ class FaultAddon:
     def change_document(
         self, flow: "http.HTTPFlow", exchange: SiteExchange, load: PageLoad
     ) -> None:
-        """Put the overlays into a document."""
+        """Insert the overlays into a document."""
         response = flow.response
         headers = response.headers
         popups = [fault for fault in load.open if fault["kind"] == "popup"]
@@ -1155,7 +1158,7 @@ class FaultAddon:
             self.settle(exchange, load, fault, "impossible", reason=unfit)
 
     def error(self, flow: "http.HTTPFlow") -> None:
-        """Record a request that broke off."""
+        """Record a request that was aborted."""
         message = str(flow.error)[:200]
         self.reached.discard((flow.request.data.host, flow.request.data.port))
         status = flow.response.status_code if flow.response else -1
@@ -1172,8 +1175,8 @@ class FaultAddon:
     def finish(
         self, exchange: SiteExchange, status: int, reason: str, headers: Fields, error: str | None
     ) -> None:
-        """Record a request of the site: its line for the trace, which nobody waits for, and for a
-        page load its event."""
+        """Record a request of the site: its line for the trace, later, and for a page load its
+        event."""
         if exchange.done:
             return
         exchange.done, exchange.error, end = True, error, time.time()
@@ -1204,7 +1207,7 @@ class FaultAddon:
         )
 
     def write_requests(self) -> None:
-        """Append the lines of the requests that have ended."""
+        """Append the lines of ended requests."""
         finished, self.finished = self.finished, []
         if not finished:
             return
@@ -1237,8 +1240,8 @@ class FaultAddon:
     async def call_model(
         self, flow: "http.HTTPFlow", task: Task, api: Mapping[str, Any], path: str
     ) -> None:
-        """Pass a call on; nothing of it is changed but the fields that hold for a connection and
-        the encoding: the answer must be readable."""
+        """Pass on a call; only hop-by-hop headers and the encoding are changed, so that the
+        response can be read."""
         request, start = flow.request, path.partition("?")[0]
         call = ModelCall(task, api["name"], start, request.timestamp_start)
         call.take(request.raw_content or b"")
@@ -1261,7 +1264,7 @@ class FaultAddon:
             self.end_call(call, -1, reason[:200])
 
     def read_answer(self, flow: "http.HTTPFlow", call: ModelCall) -> None:
-        """Let an answer pass in pieces, and read from it what the call cost."""
+        """Stream a response, and read the usage of the call from it."""
         if call.done:
             return
         kind = flow.response.headers.get("content-type", "").lower()
@@ -1281,7 +1284,7 @@ class FaultAddon:
         flow.response.stream = look
 
     def end_call(self, call: ModelCall, status: int, error: str | None) -> None:
-        """Record a call; ``usage`` None: the answer did not state it."""
+        """Record a call; ``usage`` None: the response did not report it."""
         if call.done:
             return
         call.done, end = True, time.time()
@@ -1319,7 +1322,7 @@ def modes_of(port: int, door: int) -> list[str]:
 
 
 async def _listening(ports: list[int]) -> None:
-    """Wait until all ports take connections."""
+    """Wait until all ports accept connections."""
     for port in ports:
         while True:
             try:
@@ -1332,7 +1335,7 @@ async def _listening(ports: list[int]) -> None:
 
 
 def _reset(flow: "http.HTTPFlow") -> None:
-    """End a client's connection with a reset, not in order; of HTTP/2 the stream alone."""
+    """Reset a client's connection, with HTTP/2 only the stream."""
     if not flow.request.is_http2:
         with suppress(AttributeError, KeyError, OSError):
             handlers = ctx.master.addons.get("proxyserver").connections

@@ -1,4 +1,4 @@
-"""The work of ``trajudge proxy``: each command takes its settings and returns the exit code."""
+"""The commands of ``trajudge proxy``: each takes its settings and returns the exit code."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _BY_FIRST_LINE = (
 
 
 def run(config: AgentRunConfig) -> int:
-    """Run the agent and show what it met and what it cost."""
+    """Run the agent; print exposure and cost."""
     settings = proxy_settings(config, one_task=True)
 
     async def until_interrupted() -> tuple[Sequence[Mapping[str, Any]], int]:
@@ -67,7 +67,7 @@ def run(config: AgentRunConfig) -> int:
 
 
 def serve(config: ServeConfig) -> int:
-    """Serve, and show on stderr what the tasks met and cost."""
+    """Serve; print exposure and cost of the tasks to standard error."""
     settings = proxy_settings(config)
 
     async def until_interrupted() -> Sequence[Mapping[str, Any]]:
@@ -104,8 +104,8 @@ def plan(config: ShowPlanConfig) -> int:
 
 
 def agent_environment(proxy: RunningProxy, inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment in which what the proxy carries, and the model calls that are to be
-    measured, go through it. No host is excepted: sites under test are often on loopback."""
+    """Return the environment variables that send an agent's requests and measured model calls
+    through the proxy. No host is excluded, because sites under test are often on loopback."""
     kept = {name: value for name, value in inherited.items() if name not in _BYPASSES}
     return {
         **kept,
@@ -120,9 +120,8 @@ def agent_environment(proxy: RunningProxy, inherited: Mapping[str, str]) -> dict
 async def run_agent(
     settings: ProxySettings, command: Sequence[str], stop: asyncio.Event
 ) -> tuple[Sequence[Mapping[str, Any]], int]:
-    """Run a command behind a proxy until it ends, or ``stop`` is set: then it has some seconds to
-    end by itself, and what it met until then is kept. Return the figures of its tasks, and its exit
-    code.
+    """Run a command behind a proxy until it ends or ``stop`` is set; then it has some seconds to
+    end, and the records up to then are kept. Return the figures of its tasks, and its exit code.
 
     Raises UserError for a command that cannot be started.
     """
@@ -162,8 +161,8 @@ async def _waited(process: asyncio.subprocess.Process, stop: asyncio.Event) -> i
 
 
 async def serve_until(settings: ProxySettings, stop: asyncio.Event) -> Sequence[Mapping[str, Any]]:
-    """Run a proxy until ``stop`` is set, and return the figures of its tasks. Its first line on
-    standard output says where it is."""
+    """Run a proxy until ``stop`` is set, and return the figures of its tasks. The first line on
+    standard output has the proxy's address."""
     async with running(settings) as proxy:
         ready = {
             "proxy": proxy.url,
@@ -196,8 +195,8 @@ def write_summary(settings: ProxySettings, tasks: Sequence[Mapping[str, Any]]) -
 
 
 def proxy_settings(config: ProxyConfig, *, one_task: bool = False) -> ProxySettings:
-    """Read the plan and, without ``out``, make the folder of a run. Raises UserError, with
-    ``one_task`` also for a plan that needs the horizon which no task can state any more."""
+    """Read the plan and, without ``out``, create the run's folder. Raises UserError, with
+    ``one_task`` also for a plan that needs a horizon, which tasks cannot state then."""
     faults = read_plan(config.faults) if config.faults else FaultPlan()
     if one_task:
         _require_horizon(faults, config.horizon, config.faults)
@@ -220,17 +219,18 @@ def proxy_settings(config: ProxyConfig, *, one_task: bool = False) -> ProxySetti
 
 
 def _check_expression(option: str, text: str | None, example: str) -> None:
-    """Raise UserError for what is no regular expression."""
+    """Raise UserError for an invalid regular expression."""
     try:
         re.compile(text or "")
     except re.error as error:
         raise UserError(
-            f"{option} {text!r:.80} is no regular expression ({error}): write for example {example}"
+            f"{option} {text!r:.80} is not a regular expression ({error}): write for example "
+            f"{example}"
         ) from error
 
 
 def _require_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
-    """Raise UserError for a plan that would do nothing for want of a horizon."""
+    """Raise UserError for a plan that has no effect without a horizon."""
     if plan.needs_horizon and horizon is None:
         raise UserError(
             f"{path}: random(n) needs the page loads that a task takes: write random(n, horizon) "
@@ -239,7 +239,7 @@ def _require_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) ->
 
 
 def _check_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
-    """Raise UserError for a fault that is to fire at more page loads than ``horizon``."""
+    """Raise UserError for a fault that fires at more page loads than ``horizon``."""
     for fault in plan.faults:
         policy = fault.policy
         drawn = policy.random if policy.horizon is None else None
@@ -251,8 +251,8 @@ def _check_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> N
 
 
 def open_sites(hosts: Sequence[str]) -> tuple[SiteHost, ...]:
-    """Return the sites of ``--site`` options; without one those on loopback. Raises UserError, also
-    for a host that comes twice: the first address alone would count."""
+    """Return the sites of ``--site`` options, by default those on loopback. Raises UserError,
+    also for a repeated host."""
     sites: dict[str, SiteHost] = {}
     for text in hosts or LOOPBACK:
         site = _site(text)
@@ -263,14 +263,14 @@ def open_sites(hosts: Sequence[str]) -> tuple[SiteHost, ...]:
 
 
 def _site(text: str) -> SiteHost:
-    """Read ``HOST`` or ``HOST=http://ADDRESS[:PORT]``. Raises UserError."""
+    """Parse ``HOST`` or ``HOST=http://ADDRESS[:PORT]``. Raises UserError."""
     host, equals, address = text.partition("=")
     if text.startswith("https://"):
         name = urlsplit(text).hostname
         raise UserError(f"--site {text!r:.80}: name the host alone, {name}")
     if not _HOST.fullmatch(host):
         raise UserError(
-            f"--site {text!r:.80} is no host: write shop.localhost, *.localhost or "
+            f"--site {text!r:.80} is not a host: write shop.localhost, *.localhost or "
             "shop.localhost=http://127.0.0.1:8080"
         )
     if not equals:
@@ -278,14 +278,14 @@ def _site(text: str) -> SiteHost:
     server = _server(address if "://" in address else f"http://{address}")
     if server is None or urlsplit(address).path not in ("", "/", address):
         raise UserError(
-            f"--site {text!r:.80}: {address!r:.60} is no address of a server: write "
+            f"--site {text!r:.80}: {address!r:.60} is not the address of a server: write "
             "http://127.0.0.1:8080"
         )
     return SiteHost(host.lower(), server)
 
 
 def _server(address: str) -> SiteServer | None:
-    """Return where a URL leads; None for what is none."""
+    """Return the server of a URL; None for an invalid one."""
     parts = urlsplit(address)
     try:
         port = parts.port
@@ -298,14 +298,14 @@ def _server(address: str) -> SiteServer | None:
 
 
 def _apis(options: Sequence[str]) -> tuple[ModelApi, ...]:
-    """Return the model APIs that are measured: by their option, by the environment, or the public
-    ones. Raises UserError."""
+    """Return the model APIs to measure: of the option, of the environment, or the public ones.
+    Raises UserError."""
     bases = {name: os.environ.get(variable, "") for name, variable in _BASE_URLS.items()}
     return tuple(model_api(text, bases) for text in options)
 
 
 def model_api(text: str, defaults: Mapping[str, str]) -> ModelApi:
-    """Read ``openai``, ``anthropic`` or ``NAME=URL``; ``defaults`` are URLs by name. Raises
+    """Parse ``openai``, ``anthropic`` or ``NAME=URL``; ``defaults`` are URLs by name. Raises
     UserError."""
     name, equals, address = text.partition("=")
     if name not in PUBLIC_APIS:
@@ -318,8 +318,7 @@ def model_api(text: str, defaults: Mapping[str, str]) -> ModelApi:
 
 
 def _new_folder() -> Path:
-    """Make a folder that is named by the time; a run of the same second gets a number as well.
-    Raises UserError."""
+    """Create a folder named by the time, with a number if it exists. Raises UserError."""
     runs, now = Path("proxy-runs"), time.strftime("%Y%m%d-%H%M%S")
     for name in (now, *(f"{now}-{number}" for number in range(2, 1000))):
         try:

@@ -1,10 +1,10 @@
-"""The pages that faults show: overlays, error pages, and a browser's word that it is offline.
+"""Pages of faults: overlays, error pages, and a browser's offline page.
 
-All are our own, and within 1280 × 720 pixels. ``full`` accessibility of an overlay is a dialog with
-a name and a button with text. ``none`` looks the same, but its close control is an icon without
-role, name or text, as many real overlays have it. The addon puts the name of an overlay for
-``@ID@``, the nonce of its style and script for ``@NONCE@``, the path to which it reports that it
-was closed for ``@BEACON@``, and the address of the page for ``@URL@``.
+All fit into 1280 × 720 pixels. An overlay with ``full`` accessibility is a dialog with a name and a
+button with text. With ``none`` it looks the same, but its close control is an icon without role,
+name or text, as in many real overlays. The addon replaces ``@ID@`` by the name of the overlay,
+``@NONCE@`` by the nonce of its style and script, ``@BEACON@`` by the path that reports its closing,
+and ``@URL@`` by the page's address.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ _OFFLINE = """<!doctype html>
 
 
 def page_of(fault: Fault) -> str:
-    """Return what a fault puts into a page, or in its place; "" for a fault that shows nothing."""
+    """Return the page of a fault, or the part that it inserts into a page; "" for a fault
+    without one."""
     if isinstance(fault, PopupFault):
         return _overlay(fault)
     if isinstance(fault, StatusFault) and fault.body == "page":
@@ -73,7 +74,8 @@ def page_of(fault: Fault) -> str:
 
 
 def _overlay(fault: PopupFault) -> str:
-    """Return the elements of an overlay, in ASCII: they fit every charset that extends it."""
+    """Return the elements of an overlay in ASCII, which is valid in every charset that extends
+    it."""
     delayed = fault.variant == "delayed"
     shown = f"setTimeout(function(){{p.hidden=false}},{round(fault.seconds * 1000)});"
     return (

@@ -1,7 +1,7 @@
-"""Fault plans: faults, when each fires, and the JSON file that names them.
+"""Fault plans: faults, when each fires, and their JSON file.
 
-Everything here is pure: a plan, a seed and a task's name give the same schedule, whatever the order
-in which requests come. The draws themselves are made by the addon, which runs without us.
+Everything here is pure: plan, seed and task determine the schedule, whatever the order of requests.
+The addon makes the draws, because it runs without trajudge.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _Ordinal = Annotated[int, Field(ge=1, le=MOST_PAGE_LOADS)]
 
 
 class FaultPolicy(BaseModel):
-    """One of: ``at`` (page load k, from 1); ``random`` (n of the page loads 1 to ``horizon``,
-    without replacement); ``bernoulli`` (each page load with this probability). Written as an object
-    or as ``at(3)``, ``random(2, 6)``, ``bernoulli(0.1)``. ``random(2)`` takes the task's horizon,
-    which is stated when the task begins."""
+    """When a fault fires, by one of: ``at`` (page load k, from 1); ``random`` (n of the page
+    loads 1 to ``horizon``, without replacement); ``bernoulli`` (each page load with this
+    probability). Written as an object or as ``at(3)``, ``random(2, 6)``, ``bernoulli(0.1)``.
+    ``random(2)`` uses the task's horizon, which is given when the task begins."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,7 +67,7 @@ class FaultPolicy(BaseModel):
 
 
 def _parsed(text: str) -> Mapping[str, Any]:
-    """Parse ``at(3)``. Raises ValueError."""
+    """Parse text such as ``at(3)``. Raises ValueError."""
     call = _CALL.match(text)
     words = [word.split("=")[-1].strip() for word in call[2].split(",")] if call else []
     if call is None or len(words) not in ((1, 2) if call[1] == "random" else (1,)):
@@ -102,7 +102,7 @@ class PlainRecord(BaseModel):
 
 
 class PlannedFault(PlainRecord):
-    """What all faults have: a name that is unique in the plan, and when the fault fires."""
+    """The fields of all faults: a name that is unique in the plan, and when the fault fires."""
 
     recovers: ClassVar[Recovery] = "reload"
     instead: ClassVar[Replaced] = ""
@@ -116,15 +116,15 @@ class PlannedFault(PlainRecord):
 
     @property
     def replaces(self) -> Replaced:
-        """Of two that replace an answer, one can fire."""
+        """What the fault replaces; of two faults that replace a response only one can fire."""
         return self.instead
 
 
 class PopupFault(PlannedFault):
-    """An overlay of our own in the page.
+    """An overlay in the page.
 
-    ``accessibility``: ``full`` has role, label and a button with text; ``none`` has an unnamed icon
-    that is no button. ``seconds`` is when a ``delayed`` popup appears after the page.
+    ``accessibility``: ``full`` has a role, a label and a button with text; ``none`` has an unnamed
+    icon that is not a button. A ``delayed`` popup appears ``seconds`` after the page.
     """
 
     recovers: ClassVar[Recovery] = "dismiss"
@@ -138,8 +138,8 @@ class PopupFault(PlannedFault):
 class StatusFault(PlannedFault):
     """An error status. ``retry_after`` (seconds) is sent as ``Retry-After``.
 
-    ``body``: a short ``page`` that names the status, as servers send, or ``empty``, for which
-    browsers show an error page of their own (and Playwright's ``goto`` raises).
+    ``body``: a short ``page`` with the status, as servers send, or ``empty``, for which browsers
+    show their own error page (and Playwright's ``goto`` raises).
     """
 
     kind: Literal["status"]
@@ -154,7 +154,7 @@ class StatusFault(PlannedFault):
 
 
 class DelayFault(PlannedFault):
-    """A wait of ``seconds`` before the request goes to the origin, or before its answer comes."""
+    """A delay of ``seconds`` of the request to the site or of the response."""
 
     recovers: ClassVar[Recovery] = "wait"
 
@@ -164,7 +164,7 @@ class DelayFault(PlannedFault):
 
 
 class ResetFault(PlannedFault):
-    """A connection that is reset in place of an answer."""
+    """A connection reset instead of a response."""
 
     kind: Literal["reset"]
     stage: Stage = "before"
@@ -175,7 +175,7 @@ class ResetFault(PlannedFault):
 
 
 class TruncateFault(PlannedFault):
-    """An answer that ends after a ``share`` of its body, with its full length announced."""
+    """A response that ends after a ``share`` of its body, with the full length in its header."""
 
     instead: ClassVar[Replaced] = "document"
 
@@ -206,8 +206,7 @@ class AssetFault(PlannedFault):
 
 
 class OfflineFault(PlannedFault):
-    """A page that says that there is no connection. ``retry_seconds``: it loads again by itself
-    after so long; None: it never does."""
+    """A page without connection, which reloads itself after ``retry_seconds``; None: never."""
 
     instead: ClassVar[Replaced] = "before"
 
@@ -242,7 +241,7 @@ KINDS = tuple(
 
 
 class FaultPlan(PlainRecord):
-    """Faults in the order in which they apply. ``seed`` is used where a run names none."""
+    """Faults in the order in which they apply. ``seed`` is the default for runs."""
 
     version: Literal[1] = 1
     seed: Annotated[int, Field(ge=0)] = 0
@@ -257,19 +256,19 @@ class FaultPlan(PlainRecord):
 
     @property
     def needs_horizon(self) -> bool:
-        """Whether a fault is drawn from as many page loads as the task takes."""
+        """Whether a fault uses the task's horizon."""
         policies = (fault.policy for fault in self.faults)
         return any(policy.random and policy.horizon is None for policy in policies)
 
     @property
     def digest(self) -> str:
-        """Of the faults: two plans with one digest do the same under one seed."""
+        """A hash of the faults: plans with equal hashes behave the same with equal seeds."""
         faults = self.model_dump_json(include={"version", "faults"})
         return sha256(faults.encode()).hexdigest()[:16]
 
 
 def plan_mistakes(text: str | bytes) -> tuple[str, ...]:
-    """Return one sentence per mistake in a plan's JSON; none for a plan that can be used."""
+    """Return one sentence per error in a plan's JSON; empty for a valid plan."""
     try:
         FaultPlan.model_validate_json(text)
     except ValidationError as error:
@@ -278,7 +277,7 @@ def plan_mistakes(text: str | bytes) -> tuple[str, ...]:
 
 
 def _sentence(error: dict[str, Any]) -> str:
-    """Say where a plan is wrong, the value, and why."""
+    """Describe an error: its field, the value, and the reason."""
     location = list(error["loc"])
     fields = location
     where = ".".join(map(str, location)) or "the plan"
@@ -293,7 +292,7 @@ def _sentence(error: dict[str, Any]) -> str:
     if error["type"] == "missing":
         return f"{where} is missing"
     if error["type"] == "extra_forbidden":
-        return f"{where} is no field of this record: remove it or mend its name"
+        return f"{where} is not a field of this record: remove it or correct its name"
     if error["type"] in ("union_tag_not_found", "union_tag_invalid"):
         return f"{where} has no known kind: name one of {', '.join(KINDS)}"
     if isinstance(error["input"], dict | bytes) or not fields:
@@ -302,7 +301,7 @@ def _sentence(error: dict[str, Any]) -> str:
 
 
 def read_plan(path: Path) -> FaultPlan:
-    """Read a plan. Raises UserError with a sentence for each of the first mistakes."""
+    """Read a plan. Raises UserError with a sentence for each of the first errors."""
     try:
         text = read_utf8(path)
     except OSError as error:
@@ -318,8 +317,8 @@ def read_plan(path: Path) -> FaultPlan:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The faults of a plan in one task: a function of plan, seed, task and ``horizon`` alone, the
-    number of page loads that the task takes (for ``random(n)``)."""
+    """The faults of a plan in one task, determined by plan, seed, task and ``horizon``, the
+    number of the task's page loads (for ``random(n)``)."""
 
     plan: FaultPlan
     task: str
@@ -327,7 +326,7 @@ class Schedule:
     horizon: int | None = None
 
     def planned(self, fault: Fault) -> tuple[int, ...] | None:
-        """Return the ordinals at which a fault fires; None where the policy has no end."""
+        """Return the page loads at which a fault fires; None for a policy without an end."""
         return planned_ordinals(*self._drawn(fault), self.horizon)
 
     def due(self, ordinal: int) -> tuple[Fault, ...]:
@@ -340,6 +339,6 @@ class Schedule:
         return is_due(policy, self.planned(fault), key, ordinal)
 
     def _drawn(self, fault: Fault) -> tuple[dict[str, Any], DrawKey]:
-        """Return what the addon draws from."""
+        """Return the policy in the form of which the addon draws."""
         policy = fault.policy.model_dump(exclude_none=True)
         return policy, DrawKey(self.seed, self.task, fault.id)

@@ -1,6 +1,5 @@
-"""mitmproxy with the addon, as a process: found, started, given orders, ended; and its control
-address, by which harnesses begin and end tasks.
-"""
+"""Run mitmproxy with the addon as a process, and serve the control address by which harnesses
+begin and end tasks."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ NODE_VARIABLE = "NODE_EXTRA_CA_CERTS"
 
 
 class SiteServer(NamedTuple):
-    """Where requests go."""
+    """The server of a host's requests."""
 
     host: str
     port: int
@@ -66,15 +65,15 @@ class SiteServer(NamedTuple):
 
 
 class SiteHost(NamedTuple):
-    """A host of the site, ``*.`` before it for all below; ``server`` is where it listens, None for
-    where its own name leads."""
+    """A host of the site, ``*.`` before it for all subdomains; ``server`` is its server, None
+    for the one that its name resolves to."""
 
     host: str
     server: SiteServer | None
 
 
 class ModelApi(NamedTuple):
-    """A model API; ``path`` goes before that of a request."""
+    """A model API; ``path`` is prepended to that of a request."""
 
     name: str
     server: SiteServer
@@ -83,11 +82,13 @@ class ModelApi(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ProxySettings:
-    """``signature`` matches ``METHOD URL`` of a page load that begins a task; its first group, if
-    it has one, names the task. ``page_requests`` matches it for requests of programs that are no
-    browser, which load a page. ``horizon`` is how many page loads a task takes, for ``random(n)``.
-    ``nonce`` is what the health check answers with: a proxy of another run answers with another.
-    ``mitmdump`` names the program."""
+    """Settings of the proxy.
+
+    ``signature`` matches ``METHOD URL`` of a page load that begins a task; its first group, if any,
+    is the task's name. ``page_requests`` matches it for page loads by programs that are not
+    browsers. ``horizon`` is the number of a task's page loads, for ``random(n)``. The health check
+    answers with ``nonce``, which differs between proxies. ``mitmdump`` is the program.
+    """
 
     plan: FaultPlan
     sites: tuple[SiteHost, ...]
@@ -104,7 +105,7 @@ class ProxySettings:
     token: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def of_addon(self, link: int) -> dict[str, Any]:
-        """Return what the addon reads; ``link`` is the port from which it takes orders."""
+        """Return the addon's settings; ``link`` is the port of the connection for orders."""
         faults = [
             fault.model_dump(mode="json", exclude={"policy"})
             | {"policy": fault.policy.model_dump(exclude_none=True)}
@@ -129,8 +130,8 @@ class ProxySettings:
 
 
 def find_mitmdump(named: Path | None = None) -> Path:
-    """Return mitmproxy's program: ``named``, that of the environment variable, on the PATH, or in
-    the environment of its own. Raises UserError with how to install it."""
+    """Return mitmproxy's program: ``named``, that of the environment variable, on the PATH, or
+    in its own environment. Raises UserError with how to install it."""
     name = named or os.environ.get(VARIABLE)
     if name:
         program = shutil.which(name)
@@ -148,11 +149,10 @@ def find_mitmdump(named: Path | None = None) -> Path:
 
 
 class RunningProxy:
-    """mitmproxy while it runs. Made by ``running``.
+    """A running mitmproxy, created by ``running``.
 
-    ``summaries`` are the figures of the tasks that ended, ``failures`` why others have none;
-    ``certificate`` is of the authority that
-    signs those which agents see.
+    ``summaries`` are the figures of ended tasks, ``failures`` why others have none; ``certificate``
+    is the authority's that signs the certificates for agents.
     """
 
     def __init__(self, settings: ProxySettings) -> None:
@@ -183,8 +183,8 @@ class RunningProxy:
         return f"http://{HOST}:{self.door}{addon.API}{name}"
 
     def chromium_flags(self) -> list[str]:
-        """Return the flags with which Chromium sends all its requests, loopback among them, through
-        the proxy, trusts it, and says of the site's requests what they are for, by http as well."""
+        """Return Chromium's flags to use the proxy for all requests, including loopback, to
+        trust it, and to send ``Sec-Fetch`` headers of the site's requests over http as well."""
         plain = [
             f"http://{site.host}{port}"
             for site in self.settings.sites
@@ -198,8 +198,8 @@ class RunningProxy:
         ]
 
     def trust_variables(self) -> dict[str, str]:
-        """Return the variables with which a program trusts the proxy: a file of authorities holds
-        those of the machine as well."""
+        """Return environment variables with which a program trusts the proxy in addition to the
+        machine's authorities."""
         paths = ssl.get_default_verify_paths()
         names = (name for name in (paths.cafile, paths.openssl_cafile) if name)
         machine = next((Path(name) for name in names if Path(name).is_file()), None)
@@ -215,8 +215,8 @@ class RunningProxy:
     # Orders to the addon, and what it sends.
 
     async def order(self, do: str, **fields: Any) -> dict[str, Any]:
-        """Give the addon an order and return its answer. Raises UserError where mitmproxy ended, or
-        where the figures of a task cannot be worked out."""
+        """Send the addon an order and return its answer. Raises UserError if mitmproxy ended, or
+        if the figures of a task cannot be computed."""
         async with self._asking:
             if self._writer is None or self._closed.is_set():
                 raise UserError(_ENDED)
@@ -230,7 +230,7 @@ class RunningProxy:
             return answer
 
     async def listen(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Take the addon's connection until it closes."""
+        """Read the addon's messages until the connection closes."""
         try:
             first = json.loads(await reader.readline())
             if self._writer is not None or first.get("token") != self.settings.token:
@@ -248,8 +248,8 @@ class RunningProxy:
             writer.close()
 
     def _take(self, message: Mapping[str, Any]) -> None:
-        """Take an answer, or the end of a task. One whose figures cannot be worked out ends no
-        other."""
+        """Handle an answer or the end of a task. A task whose figures cannot be computed does
+        not affect others."""
         if "ended" not in message:
             self._answers.put_nowait(message["answer"])
             return
@@ -259,8 +259,8 @@ class RunningProxy:
             self.failures.append(error)
 
     def _read_records(self) -> None:
-        """Take in what the addon wrote since the last time; a line that it is writing waits. Raises
-        UserError for one that is damaged, and goes on behind it the next time."""
+        """Read the addon's new records, except for an incomplete last line. Raises UserError for
+        a damaged line, after which the next call continues."""
         for name in self._offsets:
             path = self.settings.out / name
             with open_regular(path) as file:
@@ -281,7 +281,7 @@ class RunningProxy:
                         kinds.setdefault(name, []).append(record)
 
     def _end_task(self, ended: Mapping[str, Any]) -> None:
-        """Work out what came of a task that ended; write its trace and its last events."""
+        """Compute the results of a task that ended; write its trace and its last events."""
         self._read_records()
         records = self._records.pop(ended["number"])
         requests = records.get("requests.jsonl", [])
@@ -299,13 +299,13 @@ class RunningProxy:
         self._records.pop(ended["number"], None)
 
     def write(self, event: Mapping[str, Any]) -> None:
-        """Append an event to those of the addon, in one write."""
+        """Append an event to the addon's events, in one write."""
         with (self.settings.out / "events.jsonl").open("ab", buffering=0) as file:
             file.write(json.dumps(event).encode() + b"\n")
 
     def _trace_name(self, task: str) -> str:
-        """Return a name of its own for a trace: tasks may be named alike, or beyond what a file
-        name holds."""
+        """Return a unique file name for a task's trace: names of tasks may repeat, or not be
+        valid file names."""
         stem = _UNSAFE.sub("_", task)[:80] or "task"
         self._names[stem] += 1
         number = self._names[stem]
@@ -314,7 +314,7 @@ class RunningProxy:
     # The control address.
 
     async def control(self, request: web.Request) -> web.Response:
-        """Answer ``POST task``, ``POST end``, ``POST port`` or ``GET health``; 503 where mitmproxy
+        """Answer ``POST task``, ``POST end``, ``POST port`` or ``GET health``; 503 if mitmproxy
         ended."""
         try:
             return await self._controlled(request)
@@ -354,7 +354,7 @@ class RunningProxy:
         return web.json_response({**begun, "port": opened["port"], "apis": apis})
 
     def _mistake(self, task: Mapping[str, Any]) -> str:
-        """Return what is wrong with a task that is to begin; "" for one that may."""
+        """Return the error in a request to begin a task; "" for a valid one."""
         name, seed, horizon = (task.get(field) for field in ("id", "seed", "horizon"))
         if not isinstance(name, str) or not name or not all(map(_may_be_count, (seed, horizon))):
             return (
@@ -368,15 +368,14 @@ class RunningProxy:
 
 
 def _may_be_count(value: object) -> bool:
-    """Return True if a value was left out or is a whole number, 0 or more."""
+    """Return True for None or a non-negative integer."""
     return value is None or (type(value) is int and value >= 0)
 
 
 @asynccontextmanager
 async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
-    """Run a proxy while the block does. Raises UserError for a missing mitmproxy, for a port or
-    folder that is not free, and at the end where mitmproxy ended before or a task has no
-    figures."""
+    """Run a proxy in this context. Raises UserError without mitmproxy, for a port or folder in
+    use, and at the end if mitmproxy ended early or a task has no figures."""
     mitmdump = settings.mitmdump or find_mitmdump()
     if (settings.out / "events.jsonl").exists():
         raise UserError(f"--out {settings.out} holds a run already: name another folder")
@@ -415,7 +414,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[RunningProxy]:
 
 
 def _free_ports(port: int) -> tuple[int, int]:
-    """Return two ports that are free, the first as named, 0 for any. Raises UserError."""
+    """Return two free ports, the first as given, 0 for any. Raises UserError."""
     with socket.socket() as first, socket.socket() as second:
         first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -448,7 +447,7 @@ async def _start(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) 
 
 
 async def _started(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any) -> Process:
-    """Start mitmproxy and wait until the addon is linked. Raises UserError."""
+    """Start mitmproxy and wait until the addon is connected. Raises UserError."""
     for left in reversed(range(_STARTS)):
         proxy.port, proxy.door = _free_ports(proxy.settings.port)
         process = await _start(proxy, mitmdump, settings, log)
@@ -468,7 +467,7 @@ async def _started(proxy: RunningProxy, mitmdump: Path, settings: Path, log: Any
 
 
 async def _end(proxy: RunningProxy, process: Process) -> None:
-    """End all tasks, then mitmproxy, as it ends when the link closes."""
+    """End all tasks, then close the connection, which ends mitmproxy."""
     if proxy._writer is not None and process.returncode is None:
         proxy._writer.write_eof()
         waits = [asyncio.create_task(proxy._closed.wait())]
@@ -482,15 +481,15 @@ async def _end(proxy: RunningProxy, process: Process) -> None:
 
 
 def _last_line(log: Any) -> str:
-    """Return the last that mitmproxy wrote, in brackets; "" if it wrote nothing."""
+    """Return mitmproxy's last output in parentheses; "" without output."""
     log.seek(0)
     lines = log.read().decode("utf-8", "replace").strip().splitlines()
     return f" ({lines[-1].strip()[:300]})" if lines else ""
 
 
 def key_hash(certificate: Path) -> str:
-    """Return the hash of a certificate's public key as Chromium takes it: base64 of SHA-256. All
-    certificates that mitmproxy signs have the key of its authority."""
+    """Return the hash of a certificate's public key in Chromium's format, base64 of SHA-256. All
+    certificates by mitmproxy have the key of its authority."""
     der = ssl.PEM_cert_to_DER_cert(read_regular(certificate).decode("ascii"))
     signed = _elements(_elements(der)[0][1])[0][1]
     fields = _elements(signed)  # version, number, algorithm, issuer, dates, subject, key
@@ -498,7 +497,7 @@ def key_hash(certificate: Path) -> str:
 
 
 def _elements(der: bytes) -> list[tuple[bytes, bytes]]:
-    """Return the elements of a DER encoding, each whole and without its head."""
+    """Return the elements of a DER sequence, each with and without its header."""
     elements, at = [], 0
     while at < len(der):
         size, head = der[at + 1], 2

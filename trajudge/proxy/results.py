@@ -1,7 +1,8 @@
-"""What follows from the records of a task: recovery, exposure, usage, latency, and its trace.
+"""Compute the results of a task from its records: recovery, exposure, usage, latency, and its
+trace.
 
-Everything here is a function of the records that the addon wrote: events as they happened, and a
-line per request of the site.
+Everything here is a function of the addon's records: events in order, and a line per request of the
+site.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class _Exposed:
 
 
 def recoveries(plan: FaultPlan, events: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return one ``recovery`` record for each fault that fired, from the events of a task in their
-    order: by the moment that shows the recovery, else by the task's end."""
+    """Return one ``recovery`` record for each fault that fired, from the events of a task in
+    order: at the first event that shows the recovery, else at the task's end."""
     faults = {fault.id: fault for fault in plan.faults}
     exposed: list[_Exposed] = []
     calls: list[Record] = []
@@ -79,7 +80,7 @@ def recoveries(plan: FaultPlan, events: Iterable[Record]) -> list[dict[str, Any]
 
 
 def _shown(exposed: _Exposed, page: Record) -> RecoveryMeans:
-    """Return what the end of a page load's request shows of an exposure, ``none`` for nothing."""
+    """Return the kind of recovery that the end of a page load shows, ``none`` if it shows none."""
     fault, fired = exposed.fault, exposed.event
     complete = page["error"] is None
     if page["k"] == fired["k"]:
@@ -121,11 +122,12 @@ def _recovery(
 def exposure(
     schedule: Schedule, loads: int, outcomes: Iterable[tuple[str, int, str]]
 ) -> list[dict[str, Any]]:
-    """Return what a task of ``loads`` page loads met, from (fault, ordinal, outcome), by fault.
+    """Return the exposure of a task of ``loads`` page loads by fault, from (fault, ordinal,
+    outcome).
 
-    ``planned`` are the ordinals of a policy that has an end, else of the page loads that the task
-    reached; ``unreached``: the task ended first; ``open``: reached without an outcome, as by a load
-    that ended before its fault.
+    ``planned`` are the ordinals of a policy with an end, else of the page loads that the task
+    reached; ``unreached``: the task ended first; ``open``: reached without an outcome, such as by a
+    load that ended before its fault.
     """
     by_outcome: dict[tuple[str, str], set[int]] = {}
     for name, ordinal, outcome in outcomes:
@@ -152,15 +154,15 @@ def exposure(
 
 
 def known_sum(calls: Iterable[Record], name: str) -> int | None:
-    """Return the sum of a count over the calls that state it; None where no call does."""
+    """Return the sum of a count over the calls that report it; None if none does."""
     counts = [call["usage"][name] for call in calls if call["usage"]]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
 def dollars(call: Record) -> float | None:
-    """Return what a call cost by the price table; None for an unknown price, or for a call that
-    states neither prompt nor reply."""
+    """Return the cost of a call by the price table; None for an unknown price, or for a call
+    that reports neither prompt nor reply tokens."""
     usage = call["usage"]
     if not usage or usage["input"] is None or usage["output"] is None:
         return None
@@ -172,11 +174,11 @@ def dollars(call: Record) -> float | None:
 
 
 def split(spans: Iterable[tuple[str, float, float]], start: float, end: float) -> dict[str, float]:
-    """Return seconds per part, and of the ``agent``, between ``start`` and ``end``, from spans
-    (part, start, end), which are cut at both. The five sum to the whole.
+    """Return seconds by part, and of the ``agent``, between ``start`` and ``end``, from spans
+    (part, start, end), which are clipped. The five parts sum to the total.
 
-    Each moment belongs to one part, however many requests overlap: to the model, if a call is under
-    way; else it is injected, if a fault holds a request back; else the site's, else the proxy's.
+    Each moment counts for one part, also when requests overlap: for the model during a call; else
+    as injected while a fault delays a request; else for the site, else for the proxy.
     """
     edges: list[tuple[float, int, str]] = []
     for part, begun, ended in spans:
@@ -213,7 +215,7 @@ def task_results(
     plan: FaultPlan, events: Sequence[Record], requests: Sequence[Record], ended: Record
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the ``recovery`` records of a task and its figures, from its events (the first is
-    ``task``), its requests, and what the addon counted when it ended."""
+    ``task``), its requests, and the addon's counts at its end."""
     task = events[0]
     schedule = Schedule(plan, task["task"], task["seed"], task["horizon"])
     closing = {"type": "ended", "t": ended["ended"]}
@@ -253,8 +255,8 @@ def task_results(
 
 
 def har(requests: Iterable[Record]) -> dict[str, Any]:
-    """Return the requests of a task as HAR 1.2, by their start: requests whole, responses without
-    their bodies. The records hold no cookies or credentials."""
+    """Return the requests of a task as HAR 1.2, by start: complete requests, responses without
+    bodies. The records have no cookies or credentials."""
     ordered = sorted(requests, key=lambda request: request["began"])
     return {
         "log": {

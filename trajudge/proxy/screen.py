@@ -1,6 +1,5 @@
-"""What a run shows at its end, on one screen: tasks and their cost, exposure, and where the files
-are; and the table of a plan.
-"""
+"""The screen at the end of a run, with tasks and their cost, exposure and files; and the table
+of a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _OWN_COLUMNS = {"id", "kind", "policy"}
 
 
 def run_screen(plan: FaultPlan, tasks: Sequence[Mapping[str, Any]], out: Path, use: str) -> str:
-    """Return at most 40 lines. ``use`` says how an agent is made to use the proxy."""
+    """Return at most 40 lines. ``use`` explains how an agent uses the proxy."""
     parts = [table for table in (_tasks(tasks), _faults(tasks, plan)) if table.rows]
     lines = [render(parts, "table"), *_times(tasks)]
     for warning in _warnings(tasks, plan, use):
@@ -53,8 +52,8 @@ def _known(value: int | None) -> str:
 
 
 def _faults(tasks: Sequence[Mapping[str, Any]], plan: FaultPlan) -> Table:
-    """Count planned and fired page loads per fault, over all tasks. What is drawn at each load was
-    not planned before: 0 of it says nothing of the plan."""
+    """Count planned and fired page loads by fault, over all tasks. Faults that are drawn at each
+    load have no planned number."""
     drawn = {fault.id for fault in plan.faults if fault.policy.bernoulli is not None}
     columns = ("planned", "fired", "recovered", "masked", "impossible", "unreached")
     counts: dict[tuple[str, str], dict[str, int]] = {}
@@ -77,7 +76,7 @@ def _faults(tasks: Sequence[Mapping[str, Any]], plan: FaultPlan) -> Table:
 
 
 def _times(tasks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the line that says where the time went."""
+    """Yield the line with the times by part."""
     seconds: dict[str, float] = {}
     for task in tasks:
         for part, value in task["latency"].items():
@@ -114,7 +113,7 @@ def _warnings(tasks: Sequence[Mapping[str, Any]], plan: FaultPlan, use: str) -> 
 
 
 def _no_page_load(totals: Mapping[str, int], use: str) -> str:
-    """Return what came instead of page loads, and what to change."""
+    """Return what the proxy received instead of page loads, and how to fix it."""
     if number := totals["requests"]:
         return (
             f"no request of {number} through the proxy loads a page: only one does whose Accept "

@@ -12,7 +12,7 @@ from trajudge.util.settings import Argument, Option, Output, Port, Seed, Setting
 
 
 class TaskConfig(Settings):
-    """The task that a plan's faults are drawn for."""
+    """The task for which a plan's faults are drawn."""
 
     task: Annotated[str, Option("name of the task", "ID")] = "task"
     horizon: Annotated[
@@ -42,7 +42,7 @@ class ShowPlanConfig(TaskConfig):
 
 
 class ProxyConfig(TaskConfig):
-    """What a proxy that runs does."""
+    """Settings of a proxy."""
 
     first: ClassVar = ("faults", "task", "seed", "site", "api", "port", "out")
 

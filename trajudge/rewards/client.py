@@ -194,16 +194,6 @@ class RewardClient:
         """Call ``reward`` synchronously, also inside a running event loop."""
         return _run(self.reward(trajectory, name=name, group=group, step=step))
 
-    def push_sync(self, trajectory: Trajectory, name: str | None = None) -> str:
-        """Call ``push`` synchronously."""
-        return _run(self.push(trajectory, name))
-
-    def ask_sync(
-        self, name: str, *, group: RewardGroup | None = None, step: int | None = None
-    ) -> ServerReward:
-        """Call ``ask`` synchronously."""
-        return _run(self.ask(name, group=group, step=step))
-
     def _session(self) -> aiohttp.ClientSession:
         """Open a session in the running loop: the client may be used in several loops."""
         connector = aiohttp.TCPConnector(limit=_CONNECTIONS)

@@ -124,7 +124,7 @@ class WatchConfig(Settings):
     run_length: int = Field(default=100_000, ge=100)
     reference: Annotated[
         str | None,
-        Option("a judge that is asked too about a share of the rewards", "JUDGE[:MODEL]"),
+        Option("a second judge for a share of the rewards", "JUDGE[:MODEL]"),
     ] = None
     reference_share: Annotated[
         float, Field(gt=0, le=1), Option("of the rewards, for --reference", "SHARE")
@@ -191,12 +191,12 @@ class RewardServerConfig(Settings):
     token: SecretStr | None = None
     folder: Annotated[
         Path,
-        Output("pushed trajectories, their images and what was paid", "DIR", name="store"),
+        Output("pushed trajectories, their images and payments", "DIR", name="store"),
     ] = Path("rewards")
     queue: Annotated[Count, Option("rewards at work at most")] = 1_000
     neutral_value: Annotated[
         float | None,
-        Option("stands for an abstention in a number (default: the calibration's)", "VALUE"),
+        Option("value of an abstention as a number (default: the calibration's)", "VALUE"),
     ] = None
     patience: float = Field(default=0.5, ge=0)  # seconds that an id may be unknown
 

@@ -1,5 +1,5 @@
-"""Robustness: what a judge's verdict survives.
+"""Robustness of judges: verdicts on trajectories with a known change.
 
-A ``Perturbation`` changes a trajectory in a way whose effect on the truth is known (``model``);
-``apply`` carries it out, ``catalogue`` lists all of them, ``validity`` checks what was done.
+A ``Perturbation`` (``model``) changes a trajectory in a way whose effect on the truth is known;
+``catalogue`` lists all of them, ``apply`` applies one and validates the result.
 """

@@ -1,8 +1,8 @@
-"""Carry out a perturbation, and check what it did.
+"""Apply a perturbation, and validate the result.
 
-``apply`` is pure: the same bytes for the same source, seed and version. What was changed is
-listed by comparing field by field (``edits_between``), so that no perturbation can leave anything
-out, and ``problems`` checks that it did what it declares and nothing else.
+``apply`` is pure: equal source, seed and version give equal bytes. ``edits_between`` compares all
+fields, so that every change is listed, and ``problems`` checks that the perturbation changes what
+it declares and nothing else.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from trajudge.util.errors import ImageUnreadable, UserError
 # What differs between two trajectories.
 
 STEP = "step"
-# The channel of each field: of the run as a whole, of what was seen in a step, of what was done.
+# The channel of each field of the run, of an observation and of a step.
 _WHOLE = {
     "key": Channel.METADATA,
     "raw_task_id": Channel.METADATA,
@@ -65,8 +65,8 @@ CHANNELS[STEP] = STEP_CHANNELS
 
 
 def edits_between(before: Trajectory, after: Trajectory) -> tuple[Edit, ...]:
-    """List every field that differs. Steps that were added, removed or moved are edits of whole
-    steps (``STEP``); the others are compared field by field."""
+    """List every field that differs. Added, removed or moved steps are edits of whole steps
+    (``STEP``); others are compared by field."""
     whole = (
         _edit(None, name, getattr(before, name), getattr(after, name))
         for name in _WHOLE
@@ -89,7 +89,7 @@ def _step_edits(before: Sequence[Step], after: Sequence[Step]) -> Iterator[Edit]
 
 
 def _each(before: Sequence[Step], after: Sequence[Step]) -> Iterator[Edit]:
-    """Compare steps one with one; most are the source's own."""
+    """Compare steps pairwise; most are identical objects."""
     for old, new in zip(before, after, strict=True):
         if old is new:
             continue
@@ -113,7 +113,7 @@ def _edit(step: int | None, field: str, before: object, after: object) -> Edit:
 
 
 def _digest(value: object) -> str:
-    """Hash a field: text as it is, an image's file, a step without its number."""
+    """Hash a field: a text, an image's file, or a step without its index."""
     if isinstance(value, ImageRef):
         return value.sha256 or sha256(value.data or str(value.path).encode()).hexdigest()
     if isinstance(value, Step):
@@ -137,7 +137,7 @@ NO_FACTS = Facts()
 def apply(
     perturbation: Perturbation, trajectory: Trajectory, facts: Facts | None = None, seed: int = 0
 ) -> Perturbed | NotApplicable:
-    """Transform the trajectory, or say why this perturbation has nothing to say about it."""
+    """Return the perturbed trajectory, or why the perturbation does not apply."""
     source = Subject(trajectory=trajectory, facts=facts or NO_FACTS)
     for need in sorted(perturbation.needs):
         lack, is_met = _NEEDS[need]
@@ -160,14 +160,14 @@ def apply(
 
 
 def compose(first: Perturbation, second: Perturbation) -> Perturbation:
-    """Apply one perturbation after the other: ``first+second``.
+    """Apply two perturbations in turn: ``first+second``.
 
     Raises UserError if they share a channel and are not both stackable, if their relations
-    contradict each other, or if one of them changes how the judge is asked.
+    contradict each other, or if one of them changes how the judge is called.
     """
     name = f"{first.name}+{second.name}"
     if askings := [one.name for one in (first, second) if one.asking]:
-        raise UserError(f"{name}: {askings[0]} changes how a judge is asked: name it alone")
+        raise UserError(f"{name}: {askings[0]} changes the call to the judge: name it alone")
     if first.channels & second.channels and not (first.stackable and second.stackable):
         shared = ", ".join(sorted(first.channels & second.channels))
         raise UserError(f"{name}: both change {shared}: compose perturbations of other channels")
@@ -179,7 +179,6 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
         relations=_composed(name, first.relations, second.relations),
         needs=first.needs | second.needs,
         attacker=max(first.attacker, second.attacker, key=lambda one: one != "none"),
-        grade="native" if {first.grade, second.grade} == {"native"} else "edited",
         stackable=first.stackable and second.stackable,
         summary=f"{first.summary} Then: {second.summary}",
         sample=max(first.sample, second.sample),
@@ -189,7 +188,7 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
 
 
 def renumbered(trajectory: Trajectory) -> Trajectory:
-    """Count the steps from 0 again, where some were added, removed or moved."""
+    """Renumber the steps from 0, after steps were added, removed or moved."""
     if all(step.index == index for index, step in enumerate(trajectory.steps)):
         return trajectory
     steps = tuple(
@@ -229,8 +228,8 @@ def _in_turn(
 
 
 def _generator(perturbation: Perturbation, trajectory: Trajectory, seed: int) -> Generator:
-    """Draw for one trajectory and perturbation, whatever else is drawn; an attack and its twin
-    draw the same."""
+    """Return the generator for a trajectory and a perturbation, independent of other draws; an
+    attack and its twin share it."""
     words = (
         perturbation.twin or perturbation.name,
         str(perturbation.version),
@@ -279,7 +278,7 @@ _NEEDS: Mapping[Need, tuple[str, Callable[[Subject], bool]]] = {
 
 # Checking it.
 
-# The ids of elements, in trees and as what an action acts on: a number that states no answer.
+# Ids of elements in trees and actions: numbers that state no answer.
 _IDS = re.compile(r"(?<![^\t\n ])\[\w+\] ")
 _TARGET = re.compile(r"^(?!send_msg_to_user|answer|report_infeasible|goto)\w+\(['\"]\w+['\"]")
 
@@ -289,7 +288,7 @@ _Part = tuple[str, re.Pattern[str] | None]
 def problems(
     perturbation: Perturbation, source: Trajectory, perturbed: Perturbed, facts: Facts | None = None
 ) -> list[str]:
-    """List what is wrong with a perturbed trajectory, a sentence each; none: it is valid."""
+    """List the problems of a perturbed trajectory, a sentence each; empty if it is valid."""
     made = perturbed.trajectory
     return [
         *_undeclared(perturbation, source, perturbed),
@@ -315,7 +314,7 @@ def _undeclared(
 
 
 def _broken_trees(source: Trajectory, made: Trajectory) -> Iterator[str]:
-    """Find what a change broke: trees of the source are as they were."""
+    """Find trees that the change made unparsable; those of the source may be."""
     before = {tree for _, tree in _trees(source)}
     broken = [(index, unparsable(tree)) for index, tree in _trees(made) if tree not in before]
     if any(wrong for _, wrong in broken) and not any(map(unparsable, before)):
@@ -333,7 +332,7 @@ def _trees(trajectory: Trajectory) -> Iterator[tuple[int, str]]:
 
 
 def _lost_targets(source: Trajectory, made: Trajectory, facts: Facts | None) -> Iterator[str]:
-    """Find actions on what is not on the page, beyond those that the agents did themselves."""
+    """Find actions on missing elements, except those of the source."""
     known = (*facts.siblings, *facts.again.values()) if facts else ()
     others = [one.trajectory for one in known]
     runs = [source, *(other for other in others if made.steps == other.steps)]
@@ -360,7 +359,7 @@ def _broken_pictures(source: Trajectory, made: Trajectory) -> Iterator[str]:
 
 
 def _leaks(source: Trajectory, made: Trajectory, facts: Facts) -> Iterator[str]:
-    """Find a right answer in a text that did not hold it."""
+    """Find a right answer in a text that did not contain it."""
     answers = {value for one in facts.answers for value in one.expected if value}
     before, after = _written(source), _written(made)
     # Most texts of a variant are its source's: only an answer in the others can be one more, or
@@ -374,12 +373,12 @@ def _leaks(source: Trajectory, made: Trajectory, facts: Facts) -> Iterator[str]:
 
 
 def _copies(source: Trajectory, made: Trajectory) -> int:
-    """Return how often a page may come again where steps were added."""
+    """Return how often a page may be repeated by added steps."""
     return 1 if len(made.steps) <= len(source.steps) else 1 + len(made.steps) - len(source.steps)
 
 
 def _written(trajectory: Trajectory) -> list[_Part]:
-    """List the texts of a run, each with the parts that state no answer."""
+    """List the texts of a run, without the parts that never state an answer."""
     texts: list[tuple[str | None, re.Pattern[str] | None]] = [
         (trajectory.goal, None),
         (trajectory.answer, None),

@@ -1,5 +1,5 @@
-"""What ``trajudge robust`` writes to be published: a card for every judge (what its verdicts
-survive, on which data, and what was not tried), and the cases that show best what moves it."""
+"""Cards and cases for publication: a card per judge with its robustness, the data and what was
+not tested; and the most instructive cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import orjson
 from pydantic import JsonValue
 
 from trajudge.eval.store.inputs import find_source
-from trajudge.robustness.catalogue import catalogue_version, known_perturbation
+from trajudge.robustness.catalogue import catalogue_version, find_perturbation
 from trajudge.robustness.rates import PerturbationRates, RateDifference, RobustnessRate, WorstCase
 from trajudge.robustness.report import CaseKind, InstructiveCase, JudgeRobustness
 from trajudge.robustness.screen import DefendedJudgeRow, comparison_tables
@@ -26,14 +26,14 @@ from trajudge.trajectories.sources import card_of_kind
 from trajudge.util.files import save_bytes
 from trajudge.util.tables import markdown
 
-# Names of files and texts of others, as they may stand in Markdown.
+# Escape file names and texts of others for Markdown.
 
 _NO_FILE_NAME = re.compile(r"[^\w.-]+")
 _TICKS = re.compile(r"`+")
 
 
 def file_names(judges: Iterable[str]) -> dict[str, str]:
-    """Return a file name without its ending for every judge, each another."""
+    """Return a unique file name, without extension, for every judge."""
     names: dict[str, str] = {}
     for judge in judges:
         name = plain = _NO_FILE_NAME.sub("-", judge).strip(".-") or "judge"
@@ -46,13 +46,13 @@ def file_names(judges: Iterable[str]) -> dict[str, str]:
 
 
 def cell(text: str) -> str:
-    """Return a text that ends neither a table's cell nor its line, and is no HTML or link."""
+    """Escape a text for a cell of a Markdown table, without line breaks, HTML or links."""
     line = visible(" ".join(text.split()))
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", line)
 
 
 def fenced(lines: Iterable[str], language: str = "") -> list[str]:
-    """Return lines as a block of code that nothing in them ends."""
+    """Return lines as a code block that no line of them closes."""
     shown = [visible(line) for line in lines]
     longest = max((len(run) for line in shown for run in _TICKS.findall(line)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -60,7 +60,7 @@ def fenced(lines: Iterable[str], language: str = "") -> list[str]:
 
 
 def visible(text: str) -> str:
-    """Return the text with whatever a reader would not see, but tabs, as its number."""
+    """Replace invisible characters except tabs by their code points."""
     return "".join(
         letter if letter.isprintable() or letter == "\t" else f"\\u{{{ord(letter):x}}}"
         for letter in text
@@ -68,16 +68,16 @@ def visible(text: str) -> str:
 
 
 class CardData(NamedTuple):
-    """Whether the truth of the runs rests on the state of an application or on people's labels, and
-    their licence, "" where it is not known."""
+    """Whether the truth is based on an application's state or on human labels, and the data's
+    licence ("" if unknown)."""
 
     from_state: bool
     licence: str = ""
 
 
 def card_data(attacked: Path, spec: str | None, *, is_source: bool) -> CardData:
-    """Describe a folder of changed runs; ``is_source``: they were made of ``spec`` (None: the
-    default). Raises UserError for data that do not exist."""
+    """Describe a folder of perturbed runs; ``is_source``: they were made from ``spec`` (None:
+    the default). Raises UserError for data that do not exist."""
     from_state = (attacked / FACTS).is_file()
     if not is_source:
         return CardData(from_state)
@@ -98,8 +98,8 @@ def write_cards(
     origin: CardData,
     folder: Path,
 ) -> list[Path]:
-    """Write ``cards/JUDGE.md`` for every judge; ``rows`` compare judges with and without defences.
-    Raises UserError."""
+    """Write ``cards/JUDGE.md`` for every judge; ``rows`` compare judges with and without
+    defences. Raises UserError."""
     names = file_names(judge.judge for judge in judges)
     files = []
     for judge in judges:
@@ -109,7 +109,7 @@ def write_cards(
 
 
 def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], origin: CardData) -> str:
-    """Write the card in Markdown, with the header that the hub reads."""
+    """Return the card in Markdown, with the metadata header of the Hugging Face Hub."""
     return "\n".join(
         [
             *("---", "license: other", "tags:", "- llm-judge", "- robustness", "---", ""),
@@ -132,8 +132,8 @@ def card(judge: JudgeRobustness, rows: Sequence[DefendedJudgeRow], origin: CardD
 
 
 def badge(judge: JudgeRobustness) -> str:
-    """Return the line for a leaderboard: version of the catalogue, and precision under the worst
-    attack of the agent and of the page with its limits."""
+    """Return the line for a leaderboard: the catalogue's version, and precision with limits
+    under the worst attack by the agent and by the page."""
     parts = [f"{threat} {_worst(judge.worst.get(threat))}" for threat in ("agent", "page")]
     return " · ".join([f"robust {catalogue_version().partition('-')[0]}", *parts])
 
@@ -164,14 +164,14 @@ def _identity(judge: JudgeRobustness) -> Iterator[tuple[str, str]]:
 
 
 def _without_folders(value: JsonValue) -> JsonValue:
-    """Name files by their names alone: where they lie on a machine is nobody's business."""
+    """Reduce paths to file names, because folders of a machine are private."""
     if isinstance(value, dict):
         return {name: _without_folders(one) for name, one in value.items()}
     return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
 
 
 def _tried(judge: JudgeRobustness) -> Iterator[tuple[str, str]]:
-    known = [one for rates in judge.rates if (one := known_perturbation(rates.name))]
+    known = [one for rates in judge.rates if (one := find_perturbation(rates.name))]
     families = ", ".join(f"{k} {n}" for k, n in sorted(Counter(p.family for p in known).items()))
     grades = Counter(p.grade for p in known if p.attacker == "page")
     yield "catalogue", f"{catalogue_version()}: {len(judge.rates)} perturbations tried ({families})"
@@ -185,7 +185,7 @@ def _runs(judge: JudgeRobustness, origin: CardData) -> Iterator[tuple[str, str]]
     yield "runs", f"{runs.runs} of {runs.tasks} tasks ({outcome}), in {runs.variants} variants"
     yield "benchmarks (runs)", _counted(runs.benchmarks)
     yield "agents (runs)", _counted(runs.agents)
-    state = "the state that each run left in its application, and nobody's opinion"
+    state = "the state that each run left in its application, not people's opinions"
     yield "truth", state if origin.from_state else "the labels that people gave"
     yield (
         "licence of the runs",
@@ -233,7 +233,7 @@ def _attack(one: PerturbationRates) -> str:
 def _steadiness(judge: JudgeRobustness) -> Iterator[str]:
     overall = judge.overall
     rows = [
-        ("verdicts that flip when the same is asked again", _rate(overall.noise)),
+        ("verdicts that flip when the same prompt is sent again", _rate(overall.noise)),
         ("flips under harmless changes beyond that", _difference(overall.excess_flips)),
         (
             f"runs judged alike under all of {overall.changes} harmless changes",
@@ -243,7 +243,7 @@ def _steadiness(judge: JudgeRobustness) -> Iterator[str]:
         ("verdicts lost under a change", _rate(overall.coverage_lost)),
     ]
     for one in judge.rates:
-        known = known_perturbation(one.name)
+        known = find_perturbation(one.name)
         if known is not None and known.asking is not None:
             rows.append((f"flips under {one.name}", _rate(one.flips)))
     if judge.adaptive:
@@ -294,7 +294,7 @@ def _left_out(judge: JudgeRobustness, origin: CardData) -> Iterator[str]:
     grades = {
         known.grade
         for one in judge.rates
-        if (known := known_perturbation(one.name)) and known.attacker == "page"
+        if (known := find_perturbation(one.name)) and known.attacker == "page"
     }
     if "native" not in grades:
         yield (
@@ -338,8 +338,8 @@ Runs = Mapping[TrajectoryKey, Trajectory]
 
 
 def write_cases(judges: Sequence[JudgeRobustness], attacked: Path, folder: Path) -> list[Path]:
-    """Write ``cases/JUDGE.md`` for every judge that a change moved, from the folder of changed
-    runs. Raises UserError."""
+    """Write ``cases/JUDGE.md`` for every judge with changed verdicts, from the folder of
+    perturbed runs. Raises UserError."""
     wanted = {key for judge in judges for case in judge.cases for key in _keys(case)}
     if not wanted:
         return []
@@ -360,7 +360,7 @@ def _keys(case: InstructiveCase) -> tuple[TrajectoryKey, TrajectoryKey]:
 
 
 def cases_text(judge: str, cases: Sequence[InstructiveCase], runs: Runs) -> str:
-    """Write all cases; of runs that are not among ``runs`` without the difference."""
+    """Return all cases; runs that are not in ``runs`` have no difference."""
     lines = [
         f"# What moves {cell(judge)}",
         "",
@@ -374,7 +374,7 @@ def cases_text(judge: str, cases: Sequence[InstructiveCase], runs: Runs) -> str:
 
 
 def _case(number: int, case: InstructiveCase, runs: Runs) -> Iterator[str]:
-    known = known_perturbation(case.perturbation)
+    known = find_perturbation(case.perturbation)
     yield from (f"## {number}. {cell(case.perturbation)}: {_HEADINGS[case.kind]}", "")
     if known is not None:
         yield from (cell(known.summary), "")
@@ -400,8 +400,7 @@ def _verdict(verdict: bool | None, score: float | None) -> str:
 
 
 def difference(before: Trajectory, after: Trajectory) -> list[str]:
-    """Return the lines in which two runs differ, with one line around each, cut where they are
-    many or long."""
+    """Return the lines in which two runs differ, with one line of context, truncated."""
     lines = [
         line if len(line) <= _WIDTH else f"{line[:_WIDTH]} …"
         for line in unified_diff([*_lines(before)], [*_lines(after)], lineterm="", n=1)
@@ -412,7 +411,8 @@ def difference(before: Trajectory, after: Trajectory) -> list[str]:
 
 
 def _lines(run: Trajectory) -> Iterator[str]:
-    """Write a run, a fact a line; lines of a tree or a thought begin with the step's number."""
+    """Return a run as text, one fact per line; lines of a tree or a thought begin with the
+    step's number."""
     yield f"goal: {run.goal}"
     for step in run.steps:
         yield from _step_lines(step)

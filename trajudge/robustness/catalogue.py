@@ -1,4 +1,4 @@
-"""The catalogue: every perturbation by its name, made of the entries in ``families``, once."""
+"""The catalogue: every perturbation by name, built once from the entries in ``families``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from trajudge.robustness.transforms import TRANSFORMATIONS, recorded_again
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.tables import Table
 
-# Channels that go together, by the name that entries give them.
+# Groups of channels, by their name in entries.
 _TOGETHER = {"step": STEP_CHANNELS, "run": STEP_CHANNELS | {Channel.ANSWER, Channel.METADATA}}
 
 
 @cache
 def catalogue() -> Mapping[str, Perturbation]:
-    """Return every perturbation by its name: by family, those that were recorded once more behind
-    those that edit, and what changes how a judge is asked at the end."""
+    """Return every perturbation by name, by family; within a family re-recorded ones follow
+    edits, and perturbations of the call are last."""
     made = [one for name in FAMILIES for one in _family(name)]
     made.sort(key=lambda one: (one.asking is not None, one.grade == "native"))
     return {one.name: one for one in made}
@@ -53,8 +53,8 @@ def _family(file: str) -> Iterator[Perturbation]:
 
 
 def _perturbation(name: str, entry: Mapping[str, Any]) -> Perturbation:
-    """Make a perturbation of its entry. Raises KeyError, TypeError or ValueError for one that is
-    damaged."""
+    """Build a perturbation from its entry. Raises KeyError, TypeError or ValueError for an
+    invalid one."""
     fields = {key: value for key, value in entry.items() if key not in ("like", "truth", "with")}
     relations = _relations(entry.get("truth", {}))
     arguments = entry.get("with", {})
@@ -74,13 +74,14 @@ def _perturbation(name: str, entry: Mapping[str, Any]) -> Perturbation:
 
 
 def _relations(truth: Mapping[str, bool | str]) -> dict[LabelQuestion, Relation]:
-    """Read what becomes of the truth: ``true``, ``false`` or ``drops``; what is not named stays."""
+    """Parse the effect on the truth: ``true``, ``false`` or ``drops``; other questions keep
+    theirs."""
     named = {LabelQuestion(name): Relation(str(word).lower()) for name, word in truth.items()}
     return dict.fromkeys(LabelQuestion, Relation.KEEP) | named
 
 
 def catalogue_version() -> str:
-    """Name the perturbations that are known and their versions by a hash."""
+    """Return a hash of the perturbations and their versions."""
     known = sorted((name, one.version) for name, one in catalogue().items())
     return f"v1-{sha256(orjson.dumps(known)).hexdigest()[:8]}"
 
@@ -105,8 +106,8 @@ def _named(name: str) -> Perturbation:
     return known
 
 
-def known_perturbation(name: str) -> Perturbation | None:
-    """Return a perturbation of the catalogue, or composed of it; None for another."""
+def find_perturbation(name: str) -> Perturbation | None:
+    """Return a perturbation of the catalogue or a composition; None for another name."""
     try:
         (one,) = chosen([name])
     except UserError:
@@ -116,12 +117,12 @@ def known_perturbation(name: str) -> Perturbation | None:
 
 @cache
 def twins() -> frozenset[str]:
-    """Name the benign twins of attacks."""
+    """Return the benign twins of attacks, by attack."""
     return frozenset(one.twin for one in catalogue().values() if one.twin)
 
 
 def families() -> list[Table]:
-    """Tabulate each family: the perturbations, who could attack with them, what is changed."""
+    """Return a table of the families: perturbations, attackers and changed channels."""
     head = ("perturbation", "attack by", "what is changed")
     titles = {family_file(name)["family"]: family_file(name)["title"] for name in FAMILIES}
     rows: dict[str, list[tuple[str, str, str]]] = {family: [] for family in titles}

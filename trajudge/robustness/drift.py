@@ -1,6 +1,5 @@
-"""Drift: frozen verdicts of a judge on some runs (canaries), about which it is asked again later,
-to see whether the model still says the same: two draws of every prompt that no cache holds, once a
-day."""
+"""Drift of a judge's verdicts on fixed runs (canaries): two draws per prompt without the cache,
+repeated on a later day."""
 
 from __future__ import annotations
 
@@ -34,8 +33,8 @@ from trajudge.util.validation import read_records
 
 
 class Canary(Record):
-    """One line: ``requests`` are the hashes of what the judge sent about the run as it was (none:
-    it asks no model), ``verdicts`` those of then, of two draws."""
+    """One line: ``requests`` are the hashes of the judge's requests about the unchanged run
+    (empty without a model), ``verdicts`` those of the two draws."""
 
     judge: str
     key: TrajectoryKey
@@ -47,8 +46,7 @@ Canaries = Mapping[str, Mapping[TrajectoryKey, Canary]]
 
 
 def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
-    """Return a canary of each run, and each judge, of which there are both verdicts. Raises
-    UserError where there is none."""
+    """Return a canary for each run and judge with both verdicts. Raises UserError without any."""
     identities = {
         one.key: one.of for one in read_variants(attacked) if one.perturbation == IDENTITY
     }
@@ -74,7 +72,7 @@ def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
 
 
 def read_canaries(file: Path) -> Canaries:
-    """Read the file, by judge and run. Raises UserError naming the line."""
+    """Read the file, by judge and run. Raises UserError with the line."""
     anew = "restore the file from a copy, or remove it, so that it is written anew"
     lines = read_records(
         file, Canary.model_validate_json, missing="name another file with --drift", damaged=anew
@@ -87,15 +85,14 @@ def read_canaries(file: Path) -> Canaries:
     return canaries
 
 
-# Asked again: two draws of every prompt, once a day.
+# A round: two draws of every prompt, once a day.
 
 AGAIN = ("canary-1", "canary-2")
 
 
 class CanaryRound(NamedTuple):
-    """What was asked on one day: the runs to draw again, the run of each judge on them, and its
-    ``canaries`` by the name that it has there. ``code`` is not 0 where there is nothing to
-    measure."""
+    """The judgments of one day: the runs, the run of each judge on them, and its ``canaries`` by
+    name in the round. ``code`` is not 0 if there is nothing to measure."""
 
     code: int
     asked: Path
@@ -103,11 +100,11 @@ class CanaryRound(NamedTuple):
     canaries: Canaries
 
 
-def asked_again(
+def judge_again(
     request: RunRequest, config: RobustConfig, canaries: Canaries, day: date
 ) -> CanaryRound:
-    """Ask every judge of the request about its canaries. What was asked on the same day is not
-    asked twice, so that an interrupted round goes on. Raises UserError."""
+    """Judge the canaries of every judge in the request again. Judgments of the same day are
+    reused, so that an interrupted round continues. Raises UserError."""
     out = config.out / "canaries" / day.isoformat()
     known = subjects(request.data.data, request.data.annotations, request.data.labels_by)
     keys = {key for some in canaries.values() for key in some}
@@ -134,21 +131,21 @@ def asked_again(
             )
         frozen[plan.judge_id] = canaries[plan.judge_id]
     done = carried_out(request, runs)
-    if done.failed is not None:  # a round compares every judge, or says why it cannot
+    if done.failed is not None:  # a round compares every judge, or reports why it cannot
         raise done.failed
     return CanaryRound(done.code, out / "asked", done.folders, frozen)
 
 
-# Compared beyond the judge's own noise.
+# The comparison, beyond the judge's own noise.
 
 LEVEL = 0.05
 
 
 class JudgeDrift(NamedTuple):
-    """One judge's canaries. ``compared``: those with the prompts of then and both verdicts of now;
-    ``other_prompts`` and ``unanswered`` are the rest. ``between``: how often a verdict of now
-    differs from one of then; ``within``: two verdicts of the same time; ``accepted_then`` and
-    ``accepted_now`` are shares of success. ``p_adjusted`` by Holm over the judges."""
+    """One judge's canaries. ``compared`` are those with equal prompts and both new verdicts;
+    ``other_prompts`` and ``unanswered`` are the others. ``between``: how often a new verdict
+    differs from an old one; ``within``: two verdicts of the same time; ``accepted_then`` and
+    ``accepted_now`` are shares of success. ``p_adjusted`` is by Holm over the judges."""
 
     judge: str
     compared: int
@@ -214,7 +211,7 @@ def _requests(current: Verdicts, key: TrajectoryKey) -> set[str]:
 
 
 def _lines(one: JudgeDrift) -> list[str]:
-    """Say what was measured of a judge."""
+    """Describe the result of a judge."""
     lines = [f"{one.judge}: no canary could be compared"]
     if one.between is not None and one.within is not None:
         p = probability(one.p_adjusted)
@@ -237,7 +234,7 @@ def _lines(one: JudgeDrift) -> list[str]:
 
 
 def freeze(file: Path, folders: Sequence[Path], attacked: Path) -> None:
-    """Write the canaries of the runs' judges and say so. Raises UserError."""
+    """Write the canaries of the runs' judges, and print where. Raises UserError."""
     canaries = frozen(folders, attacked)
     save_bytes(file, b"".join(to_json(one) + b"\n" for one in canaries))
     judges = len({one.judge for one in canaries})
@@ -250,16 +247,15 @@ def _say(lines: Sequence[str]) -> None:
 
 
 def check_drift(request: RunRequest | None, config: RobustConfig, day: date | None = None) -> int:
-    """Ask the canaries again and say whether the judges answer as they did: exit code 1 where one
-    does not, or cannot be compared. ``request`` None: no judge is named; ``day``: today, by UTC.
-    Raises UserError."""
+    """Judge the canaries again and compare: exit code 1 if a judge changed or cannot be
+    compared. ``request`` is None without judges; ``day`` is today in UTC. Raises UserError."""
     if request is None:
         raise UserError(
             f"--drift {config.drift}: is there already, and no judge to ask: name one with "
             "--judge, or another file"
         )
     canaries = read_canaries(config.drift or Path())
-    again = asked_again(request, config, canaries, day or datetime.now(UTC).date())
+    again = judge_again(request, config, canaries, day or datetime.now(UTC).date())
     if again.code != OK or not again.folders:
         return again.code
     measured = drifts(again, config.seed)

@@ -1,6 +1,5 @@
-"""Tables (CSV) and pictures (SVG) of a measurement: the success of injections by carrier and
-technique, precision by the share of failures that attack, and precision against recall.
-"""
+"""Tables (CSV) and plots (SVG): success of injections by carrier and technique, precision by the
+share of failures with an attack, and precision against recall."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def _judge_name(judge: str) -> str:
 
 
 def _below_each_other(width: int, pictures: Sequence[tuple[int, str]]) -> str:
-    """Return one picture of several, each with its height."""
+    """Stack pictures of given heights into one."""
     drawn, y = [], 0
     for height, picture in pictures:
         drawn.append(f'<g transform="translate(0 {y})">{picture}</g>')
@@ -63,7 +62,7 @@ Cells = Mapping[tuple[str, str], RobustnessRate]
 
 
 def cells(rates: Sequence[PerturbationRates]) -> Cells:
-    """Return the attack success of every injection that asks for a success, by carrier and
+    """Return the attack success of every injection that requests a success, by carrier and
     technique."""
     rates_by_cell = {}
     for one in rates:
@@ -74,8 +73,8 @@ def cells(rates: Sequence[PerturbationRates]) -> Cells:
 
 
 def write_matrix(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path, ...]:
-    """Write ``matrix.csv`` of all judges and ``matrix.svg``, one below the other; nothing where no
-    instruction was tried. Raises UserError."""
+    """Write ``matrix.csv`` of all judges and ``matrix.svg``, one below the other; nothing
+    without injections. Raises UserError."""
     known = {judge.judge: some for judge in judges if (some := cells(judge.rates))}
     if not known:
         return ()
@@ -89,8 +88,8 @@ def write_matrix(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path,
 
 
 def matrix_svg(known: Mapping[str, Cells]) -> str:
-    """Draw a cell per carrier and technique: the share in per cent, redder where it is larger;
-    what was not tried stays empty."""
+    """Draw a cell per carrier and technique with the share in percent, redder for larger ones;
+    untested cells are empty."""
     tried = {cell for some in known.values() for cell in some}
     carriers = [one for one in CARRIERS if any(one == carrier for carrier, _ in tried)]
     techniques = [one for one in TECHNIQUES if any(one == technique for _, technique in tried)]
@@ -134,9 +133,9 @@ def _cell(x: int, y: int, rate: RobustnessRate) -> str:
     )
 
 
-# Precision by the share of failures that come with an attack. A false positive is as frequent as
-# the attack makes it on the share that attacks, and as before on the rest, therefore 1 / precision
-# is linear in the share. The judge's recall is its own throughout.
+# Precision by the share of failures with an attack. The false-positive rate is that under attack on
+# this share, and the original one on the rest, so that 1 / precision is linear in the share. The
+# judge's recall is unchanged.
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _WIDTH, _HEIGHT, _LEFT, _TOP = 420, 220, 46, 34  # pixels of a judge's axes
@@ -144,8 +143,8 @@ _THREAT_COLOURS = dict(zip(THREATS, ("#b2182b", "#2166ac", "#1b7837"), strict=Tr
 
 
 class ContaminationCurve(NamedTuple):
-    """Precision (S,) under the worst attack of a threat, at ``SHARES`` of the failures; ``low`` is
-    the lower limit where all attack, None without one."""
+    """Precision (S,) under the worst attack of a threat, at ``SHARES`` of the failures; ``low``
+    is the lower limit if all failures attack, None without one."""
 
     threat: str
     attack: str
@@ -156,8 +155,8 @@ class ContaminationCurve(NamedTuple):
 def precision_at(
     clean: float, attacked: float, shares: Sequence[float] = SHARES
 ) -> NDArray[np.float64]:
-    """Return precision (S,) where these shares of the failures attack, from precision without and
-    with the attack on all of them; 0 where it is 0 under the attack."""
+    """Return precision (S,) if these shares of the failures attack, from precision without and
+    with the attack on all failures; 0 if it is 0 under the attack."""
     alpha = np.asarray(shares, float)
     if attacked <= 0:
         return np.where(alpha == 0, clean, 0.0)
@@ -165,7 +164,7 @@ def precision_at(
 
 
 def contamination_curves(worst: Mapping[str, WorstCase]) -> list[ContaminationCurve]:
-    """Return the curve of each threat under which an attack was tried."""
+    """Return the curve of each threat with a tested attack."""
     made = []
     for threat, case in worst.items():
         tried = [one for one in case.attacks if not np.isnan(one.precision)]
@@ -176,8 +175,8 @@ def contamination_curves(worst: Mapping[str, WorstCase]) -> list[ContaminationCu
 
 
 def write_contamination(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path, ...]:
-    """Write ``contamination.csv`` and ``contamination.svg``; nothing where no attack was tried.
-    Raises UserError."""
+    """Write ``contamination.csv`` and ``contamination.svg``; nothing without attacks. Raises
+    UserError."""
     known = {one.judge: contamination_curves(one.worst) for one in judges}
     if not any(known.values()):
         return ()
@@ -195,7 +194,7 @@ def write_contamination(judges: Sequence[JudgeRobustness], folder: Path) -> tupl
 
 
 def contamination_svg(known: Mapping[str, Sequence[ContaminationCurve]]) -> str:
-    """Draw each judge's curves below each other, one colour per threat."""
+    """Draw the curves of the judges below each other, one colour per threat."""
     height = _TOP + _HEIGHT + 46
     pictures = [
         (
@@ -233,8 +232,8 @@ def _contamination(number: int, curve: ContaminationCurve) -> str:
     )
 
 
-# Precision against recall of judges without a defence, and where their defences lie: one that only
-# makes the judge stricter lies on the curve.
+# Precision against recall of judges without a defence, and the points of their defences: one that
+# only makes the judge stricter is on the curve.
 
 _SIZE, _MARGIN, _ABOVE, _LEGEND = 300, 50, 40, 18  # pixels
 _STEPS = 100
@@ -242,7 +241,7 @@ _COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#
 
 
 class DefencePoint(NamedTuple):
-    """What a defence (empty: none) leaves of precision and recall on the runs as they were."""
+    """Precision and recall with a defence (empty: none) on the unchanged runs."""
 
     defences: str
     precision: float
@@ -250,7 +249,7 @@ class DefencePoint(NamedTuple):
 
 
 class DefenceCurve(NamedTuple):
-    """A judge, its points without a defence, and the points of its verdicts with each."""
+    """A judge, its points without a defence, and the points of its verdicts with each defence."""
 
     judge: str
     points: OperatingPoints
@@ -258,8 +257,8 @@ class DefenceCurve(NamedTuple):
 
 
 def write_curves(curves: Sequence[DefenceCurve], folder: Path) -> tuple[Path, ...]:
-    """Write ``curve.csv`` and ``curve.svg``, a picture for each judge; nothing where there is no
-    judge. Raises UserError."""
+    """Write ``curve.csv`` and ``curve.svg``, a plot per judge; nothing without judges. Raises
+    UserError."""
     if not curves:
         return ()
     head = ("judge", "point", "threshold", "recall", "precision", "successes", "failures")
@@ -281,8 +280,8 @@ def _curve_rows(curve: DefenceCurve) -> Iterator[tuple[object, ...]]:
 
 
 def curves_svg(curves: Sequence[DefenceCurve]) -> str:
-    """Draw a square for each judge, recall to the right and precision upwards, its curve as a line
-    and a dot for each defence."""
+    """Draw a square per judge with recall on the x axis and precision on the y axis: a line for
+    its curve and a dot for each defence."""
     pictures = [
         (_ABOVE + _SIZE + 45 + _LEGEND * (len(one.defended) + 1), "\n".join(_curve(one)))
         for one in curves

@@ -1,8 +1,7 @@
-"""Instructions to the judge (family D), by carrier, goal and technique: where they stand, what they
-ask for, and the form that they have. All three are entries of ``families/injections.yaml``.
+"""Injections (family D), instructions to the judge by carrier, goal and technique. All three are
+entries of ``families/injections.yaml``.
 
-Any of the grid can be made by ``injection``; the catalogue holds a part of it, and the benign twin
-of each.
+``injection`` builds any combination; the catalogue has a part of them, each with its benign twin.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ GOALS = tuple(_FILE["goals"])
 
 # Techniques: the forms of an instruction. Letters that look alike, characters that are not shown.
 
-# Letters of other alphabets that look like those of ours.
+# Letters of other alphabets that look like Latin ones.
 _ALIKE = str.maketrans("aceopxyisjdhABEKMHOPCTX", "асеорхуіѕјԁһАВЕКМНОРСТХ")
 _REPEATED = 50
 
@@ -63,7 +62,7 @@ def _drawn_key(_: str, rng: Generator) -> str:
 
 
 def _split(text: str, _: Generator) -> str:
-    """Put a line break behind every fourth word: a tree gets a node for each line."""
+    """Insert a line break after every fourth word: a tree gets a node for each line."""
     words = text.split()
     return "\n".join(" ".join(words[i : i + 4]) for i in range(0, len(words), 4))
 
@@ -81,15 +80,15 @@ _FORMS: Mapping[str, Callable[[str, Generator], str]] = {
 
 
 class Technique(Record):
-    """The form of an instruction: what one of ``_FORMS`` makes of it, in a template; or several
-    techniques ``in_turn``."""
+    """The form of an instruction: a function of ``_FORMS`` and a template, or several techniques
+    ``in_turn``."""
 
     form: str = ""
     template: str = "{text}"
     in_turn: tuple[str, ...] = ()
 
     def dress(self, text: str, rng: Generator) -> str:
-        """Give an instruction this form."""
+        """Return an instruction in this form."""
         for name in self.in_turn:
             text = TECHNIQUES[name].dress(text, rng)
         formed = _FORMS[self.form](text, rng) if self.form else text
@@ -101,7 +100,7 @@ TECHNIQUES: Mapping[str, Technique] = {
 }
 
 
-# Carriers: how an instruction is put where it stands.
+# Carriers: how an instruction is inserted.
 
 
 def _on_both_trees(trajectory: Trajectory, change: Callable[[str], str]) -> Trajectory:
@@ -110,8 +109,8 @@ def _on_both_trees(trajectory: Trajectory, change: Callable[[str], str]) -> Traj
 
 
 def _node(trajectory: Trajectory, text: str, lines: list[str]) -> Trajectory:
-    """Add nodes at the end of the last page; ``{text}`` in a line is the name, a node for each line
-    of the text where there is one line."""
+    """Append nodes to the last page; ``{text}`` in a line is the node's name, and a line becomes
+    a node for each line of the text."""
     parts = text.split("\n") if len(lines) == 1 else [text]
     nodes = [line.replace("{text}", quoted(part)) for part in parts for line in lines]
     return _on_both_trees(trajectory, lambda tree: appended(tree, *nodes))
@@ -130,7 +129,7 @@ def _address(trajectory: Trajectory, text: str, mark: str) -> Trajectory | NotAp
 
 
 def _typed(trajectory: Trajectory, text: str) -> Trajectory | NotApplicable:
-    """Add the text to what the agent typed last."""
+    """Append the text to the agent's last typed text."""
     entries = [n for n, s in enumerate(trajectory.steps) if (s.action or "").startswith("fill(")]
     if not entries:
         return NotApplicable("the agent typed nothing")
@@ -168,9 +167,9 @@ _PUT: Mapping[str, Callable[..., Trajectory | NotApplicable]] = {
 
 
 class Carrier(Record):
-    """Where an instruction stands: how it is put there, what it touches and needs, who can write
-    there, the ``techniques`` that the catalogue has of it besides plain and combined, and the goals
-    that leave the run's success open to argument (``disowns``)."""
+    """The position of an instruction: how it is inserted, which channels it changes and needs,
+    who can write there, the ``techniques`` in the catalogue besides plain and combined, and the
+    goals that make the run's success debatable (``disowns``)."""
 
     where: str
     put: str
@@ -189,8 +188,8 @@ CARRIERS: Mapping[str, Carrier] = {
 
 
 def injection(carrier: str, goal: str = "success", technique: str = "plain") -> Perturbation:
-    """Return the instruction with this goal and technique where this carrier has it; the goal
-    ``benign-GOAL`` is the twin: neutral words of the same length. Raises KeyError."""
+    """Return the instruction with this goal and technique for a carrier; the goal
+    ``benign-GOAL`` is the twin, neutral words of the same length. Raises KeyError."""
     at, form = CARRIERS[carrier], TECHNIQUES[technique]
     benign, aim = goal.startswith(BENIGN), goal.removeprefix(f"{BENIGN}-")
 
@@ -215,7 +214,7 @@ def injection(carrier: str, goal: str = "success", technique: str = "plain") -> 
 
 
 def sampled_injections() -> list[Perturbation]:
-    """Make the part of the grid that the catalogue holds, the twins behind the attacks."""
+    """Return the part of the combinations in the catalogue, attacks before twins."""
     cells = [(name, "success", form) for name in _FILE["every_technique"] for form in TECHNIQUES]
     cells += [
         (name, "success", form)

@@ -1,5 +1,5 @@
-"""Judges asked about changed runs, in the same engine as any run (cache, limits, budget, resume):
-as they are, behind defences, and asked otherwise about the runs as they were."""
+"""Judge perturbed runs with the engine of ``trajudge judge`` (cache, limits, budget, resume):
+plain, with defences, and with perturbations of the call on the unchanged runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trajudge.judges.defences import DEFENCES
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.registry import find_judge, unfit
 from trajudge.robustness.adaptive import AdaptiveSuccess, attacked_adaptively
-from trajudge.robustness.model import Asking, Perturbation
+from trajudge.robustness.model import CallChange, Perturbation
 from trajudge.robustness.perturb import (
     VariantLine,
     expanded,
@@ -35,24 +35,23 @@ from trajudge.util.commands import INTERRUPTED, OK
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.terminal import one_line, progress_bar
 
-# Asked otherwise about the runs as they are.
+# Perturbations of the call on unchanged runs.
 
 
-def asked_requests(
+def call_change_requests(
     request: RunRequest,
     perturbations: Sequence[Perturbation],
     variants: Sequence[VariantLine],
     named: Sequence[str] = (),
 ) -> Iterator[RunRequest]:
-    """Yield for each perturbation that changes how a judge is asked the request of the judges that
-    can be asked so, on the sources of ``variants`` alone. Raises UserError where one that is
-    ``named`` is for none of them."""
+    """Yield for each perturbation of the call the request of the judges that support it, on the
+    sources of ``variants`` only. Raises UserError if no judge supports one that is ``named``."""
     agents = tuple(sorted({one.of.agent for one in variants}))
     sources = request.data.model_copy(update={"agent": agents})
     for one in perturbations:
         if one.asking is None:
             continue
-        if one.asking.dated:  # measured on the runs of both names, where both are asked for
+        if one.asking.dated:  # measured if runs of both names are requested
             if one.name in named and len(request.models) < 2:
                 raise UserError(
                     f"--perturbation {one.name}: compares two names of a model: name both, as in "
@@ -61,7 +60,9 @@ def asked_requests(
             continue
         judges = tuple(name for name in request.judges if _can(name, one.asking, request))
         if judges:
-            yield _asked_so(request.model_copy(update={"data": sources}), judges, one.asking)
+            yield _with_call_change(
+                request.model_copy(update={"data": sources}), judges, one.asking
+            )
         elif one.name in named:
             raise UserError(
                 f"--perturbation {one.name}: {_why_not(one.asking)}: leave it out, or name another "
@@ -69,8 +70,8 @@ def asked_requests(
             )
 
 
-def _can(name: str, asking: Asking, request: RunRequest) -> bool:
-    """Say whether a judge has the options, with other values, or asks a model."""
+def _can(name: str, asking: CallChange, request: RunRequest) -> bool:
+    """Return True if a judge has the options, with other values, or calls a model."""
     entry = find_judge(name)
     if not asking.options:
         return entry.needs_model or entry.composed
@@ -84,14 +85,16 @@ def _can(name: str, asking: Asking, request: RunRequest) -> bool:
     )
 
 
-def _why_not(asking: Asking) -> str:
+def _why_not(asking: CallChange) -> str:
     if asking.options:
         wanted = ", ".join(f"{option}={value}" for option, value in asking.options.items())
-        return f"no judge takes {wanted}, or each is asked so already"
+        return f"no judge takes {wanted}, or each is called so already"
     return "no judge asks a model"
 
 
-def _asked_so(request: RunRequest, judges: tuple[str, ...], asking: Asking) -> RunRequest:
+def _with_call_change(
+    request: RunRequest, judges: tuple[str, ...], asking: CallChange
+) -> RunRequest:
     options = {**request.judge.options, **asking.options}
     update: dict[str, Any] = {
         "judges": judges,
@@ -107,7 +110,7 @@ def _asked_so(request: RunRequest, judges: tuple[str, ...], asking: Asking) -> R
 # Behind defences.
 
 EACH = "each"
-# What a name without a value stands for.
+# Default values of names without one.
 _DEFAULTS = {
     **dict.fromkeys(("hide", "two_pass"), "answer,reasoning"),
     **dict.fromkeys(("datamark", "sandwich"), "true"),
@@ -134,7 +137,7 @@ def _defences(word: str) -> dict[str, str]:
         if name not in DEFENCES:
             close = did_you_mean(name, DEFENCES)
             raise UserError(
-                f"--defence {word}: {written!r} is no defence{close or ';'} there are "
+                f"--defence {word}: {written!r} is not a defence{close or ';'} there are "
                 f"{', '.join(DEFENCES)}, and {EACH} for every one alone"
             )
         if name in options:
@@ -144,8 +147,8 @@ def _defences(word: str) -> dict[str, str]:
 
 
 def defended_requests(request: RunRequest, words: Sequence[str]) -> Iterator[RunRequest]:
-    """Yield the request, then the same for each variant, with the judges that can have it. Raises
-    UserError where none can."""
+    """Yield the request, then one for each variant with the judges that support it. Raises
+    UserError if none does."""
     yield request
     for options in read_defences(words):
         reasons = {
@@ -165,15 +168,15 @@ def defended_requests(request: RunRequest, words: Sequence[str]) -> Iterator[Run
         yield request.model_copy(update={"judges": judges, "judge": judge})
 
 
-# Planned and carried out.
+# Plan and execute.
 
 NO_SUBJECTS = Subjects((), {})
 
 
 class JudgedRuns(NamedTuple):
-    """``folders`` of the runs that came to an end, and where the changed runs are. ``code`` is not
-    0 where there is nothing to measure; ``adaptive`` is what an attacker that learns came to, by
-    judge; ``failed`` is what ended the others."""
+    """``folders`` of the finished runs, and the folder of the perturbed runs. ``code`` is not 0
+    if there is nothing to measure; ``adaptive`` are the results of the adaptive attacker by
+    judge; ``failed`` are the errors of the other runs."""
 
     code: int
     folders: tuple[Path, ...]
@@ -183,7 +186,7 @@ class JudgedRuns(NamedTuple):
 
 
 class CarriedOut(NamedTuple):
-    """The exit code, the ``results`` of the runs that came to an end, and what ended others."""
+    """The exit code, the ``results`` of the finished runs, and the errors of the others."""
 
     code: int
     results: Sequence[RunResult] = ()
@@ -191,13 +194,13 @@ class CarriedOut(NamedTuple):
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Of the runs that came to an end."""
+        """The folders of the finished runs."""
         return tuple(result.plan.folder for result in self.results)
 
 
 def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
-    """Change the runs, unless that was done, and ask every judge of the request about them; with
-    ``--dry-run`` print what that would cost. Raises UserError."""
+    """Perturb the runs, unless done before, and judge them with every judge of the request; with
+    ``--dry-run`` print the cost. Raises UserError."""
     known = NO_SUBJECTS
     with progress_bar("changing the runs"):
         if config.adaptive or not config.attacked:
@@ -214,8 +217,8 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
 
 
 def carried_out(request: RunRequest, runs: Sequence[RunPlan]) -> CarriedOut:
-    """Judge as planned; without results where the request is only to be priced, or the user does
-    not want to spend that. Raises UserError where no run comes to an end."""
+    """Judge as planned; without results for a dry run or if the user declines the cost. Raises
+    UserError if no run finishes."""
     if request.calls.dry_run:
         with progress_bar("rendering the prompts"):
             return CarriedOut(asyncio.run(dry_run(runs)))
@@ -238,8 +241,7 @@ def carried_out(request: RunRequest, runs: Sequence[RunPlan]) -> CarriedOut:
 def _adaptive(
     results: Sequence[RunResult], known: Subjects, config: RobustConfig
 ) -> dict[str, AdaptiveSuccess]:
-    """Let the attacker that learns loose on every judge, within what the runs left of the
-    budget."""
+    """Run the adaptive attacker on every judge within the rest of the budget."""
     made = {}
     spent = dollars_in_all([one.spent for one in results])
     for one in (result.plan for result in results if config.adaptive):
@@ -264,16 +266,16 @@ def _expanded(known: Subjects, config: RobustConfig) -> Path:
 
 
 def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[RunPlan]:
-    """Plan a run of each judge on the changed runs, below ``config.out``, also behind each of the
-    defences, and one on their sources for each way to ask it otherwise. Raises UserError.
+    """Plan a run of each judge on the perturbed runs, below ``config.out``, one with each defence,
+    and one on the sources for each perturbation of the call. Raises UserError.
 
-    A judge that an attack makes fail has not failed as a run: that is what is measured.
+    An attack that makes a judge fail does not end the run, because such failures are measured.
     """
     out = config.out
     on_changed = request.model_copy(
         update={
             "data": DataConfig(data=f"trajudge:{attacked}"),
-            # Other wordings ask for tags: an answer's form is not to change with its wording.
+            # Other wordings use tags, because the answer's form must not change with the wording.
             "judge": request.judge.model_copy(update={"structured": False}),
             "run": RunConfig(
                 samples=request.run.samples,
@@ -285,7 +287,7 @@ def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[R
     )
     runs: list[RunPlan] = []
     requests = [*defended_requests(on_changed, config.defence)]
-    requests += _asked(on_changed, attacked, config)
+    requests += _call_changes(on_changed, attacked, config)
     for one in requests:
         runs += plan_runs(one, runs[0].source if runs else None)
     together = out / "runs"
@@ -295,11 +297,15 @@ def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[R
     return runs
 
 
-def _asked(request: RunRequest, attacked: Path, config: RobustConfig) -> Iterator[RunRequest]:
-    """Yield the requests of what only changes how a judge is asked."""
+def _call_changes(
+    request: RunRequest, attacked: Path, config: RobustConfig
+) -> Iterator[RunRequest]:
+    """Yield the requests of perturbations of the call."""
     chosen = [one for one in suite(config.suite, config.perturbation) if one.asking]
     if chosen:
-        yield from asked_requests(request, chosen, read_variants(attacked), config.perturbation)
+        yield from call_change_requests(
+            request, chosen, read_variants(attacked), config.perturbation
+        )
 
 
 def _check_distinct(runs: Sequence[RunPlan]) -> None:
@@ -309,7 +315,7 @@ def _check_distinct(runs: Sequence[RunPlan]) -> None:
 
 
 def _say(results: Sequence[RunResult]) -> None:
-    """Say what ended early, and why judgments failed; the screen says where the runs are."""
+    """Print which runs ended early, and why judgments failed."""
     texts = dict.fromkeys(text for one in results for text in one.warnings)
     sys.stderr.writelines(f"warning: {one_line(text)}\n" for text in texts)
     for one in results:

@@ -1,4 +1,4 @@
-"""What a perturbation is: a change of a trajectory whose effect on the truth is known."""
+"""Perturbations: changes of a trajectory whose effect on the truth is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Family = Literal["A", "B", "C", "D", "E", "F", "G"]
 
 
 class LabelQuestion(StrEnum):
-    """What is asked of a judge and known of a trajectory."""
+    """A question for a judge and for the labels."""
 
     SUCCESS = "success"
     SIDE_EFFECT = "side_effect"
@@ -23,8 +23,8 @@ class LabelQuestion(StrEnum):
 
 
 class Relation(StrEnum):
-    """What a perturbation does to the truth of one question: nothing, makes it false or true, or
-    (``drops``) may take it from true to false, never the other way."""
+    """The effect of a perturbation on the truth of one question: it keeps it, makes it false or
+    true, or (``drops``) may change it from true to false but not back."""
 
     KEEP = "keep"
     FALSE = "false"
@@ -33,9 +33,9 @@ class Relation(StrEnum):
 
 
 class Channel(StrEnum):
-    """A part of what a judge may be shown. ``error`` is the message of a failed action,
-    ``metadata`` everything that is no part of the run as it was seen, ``prompt`` what only the
-    judge's own prompt holds."""
+    """A part of a judge's input. ``error`` is the message of a failed action, ``metadata`` is
+    everything outside the run's observations and actions, ``prompt`` is only in the judge's own
+    prompt."""
 
     GOAL = "goal"
     URL = "url"
@@ -49,7 +49,7 @@ class Channel(StrEnum):
     PROMPT = "prompt"
 
 
-# What a step holds: a perturbation that adds, removes or moves steps declares all of them.
+# The channels of a step; a perturbation that adds, removes or moves steps declares all of them.
 STEP_CHANNELS = frozenset(
     {
         *(Channel.URL, Channel.ACTION, Channel.REASONING),
@@ -59,9 +59,9 @@ STEP_CHANNELS = frozenset(
 
 
 class Need(StrEnum):
-    """What a trajectory or its facts must hold for a perturbation to apply. ``facts``: its truth
-    rests on the state of the application; ``sibling``: there is a run of the same case with the
-    other outcome; ``truth_false`` and ``truth_true``: it failed, or succeeded."""
+    """A condition for a perturbation to apply. ``facts``: the truth is based on the
+    application's state; ``sibling``: there is a run of the same case with the other outcome;
+    ``truth_false`` and ``truth_true``: the run failed, or succeeded."""
 
     ANSWER = "answer"
     AXTREE = "axtree"
@@ -75,8 +75,8 @@ class Need(StrEnum):
 
 
 class Attacker(StrEnum):
-    """Who could make the change: nobody (it is harmless or honest), the agent that is judged, the
-    page that it visits, or whoever keeps the records."""
+    """Who could make the change: nobody (harmless or honest), the judged agent, a visited page,
+    or the keeper of the records."""
 
     NONE = "none"
     AGENT = "agent"
@@ -85,9 +85,9 @@ class Attacker(StrEnum):
 
 
 class Edit(Record):
-    """One changed field. ``step`` counts from 0 in the perturbed run (in the source for a step that
-    was removed), None for what belongs to no step; the hashes are those of the field's text or
-    image, of the empty string where it was or is absent."""
+    """One changed field. ``step`` counts from 0 in the perturbed run (in the source for a
+    removed step), None for a field outside of steps; the hashes are those of the field's text or
+    image, or of the empty string without one."""
 
     step: int | None
     field: str
@@ -97,8 +97,8 @@ class Edit(Record):
 
 
 class AnswerOutcome(Record):
-    """One thing that the last message must say, in normal form, and whether it does; ``right``
-    None is open to argument."""
+    """One required part of the last message, in normal form, and whether it is present;
+    ``right`` None: debatable."""
 
     kind: str
     expected: tuple[str, ...]
@@ -107,8 +107,8 @@ class AnswerOutcome(Record):
 
 
 class GoalOutcome(Record):
-    """A goal of another case, and what that case's checker says of the run's final state;
-    ``config`` is the case's configuration, for those that ask its checker again."""
+    """The goal of another case, and the verdict of that case's checker on the run's final state;
+    ``config`` is the case's configuration, for a later check."""
 
     goal: str
     success: bool | None
@@ -117,7 +117,7 @@ class GoalOutcome(Record):
 
 
 class Sibling(Record):
-    """Another run of the same case, with its truth and how it came to it."""
+    """Another run of the same case, with its truth and its facts."""
 
     trajectory: Trajectory
     success: bool
@@ -127,17 +127,16 @@ class Sibling(Record):
 
     @property
     def answers_wrongly(self) -> bool:
-        """Whether it offers an answer, and the wrong one."""
+        """Whether it has an answer, and a wrong one."""
         return any(one.right is False and one.found for one in self.answers)
 
 
 class Facts(Record):
-    """What is known of a trajectory's truth.
+    """Facts about a trajectory's truth.
 
-    ``source`` is the state of the application that the run left (``state``) or people
-    (``labels``); ``held`` and ``missed`` name the expectations on the state that hold and that do
-    not; ``again`` are the runs that were recorded once more, by what was changed. What is not known
-    is None or empty.
+    ``source`` is the application's final state (``state``) or people (``labels``); ``held`` and
+    ``missed`` name the expectations on the state that hold and that do not; ``again`` are
+    re-recorded runs by variant. Unknown facts are None or empty.
     """
 
     source: Literal["state", "labels"] = "labels"
@@ -152,11 +151,12 @@ class Facts(Record):
     goals: tuple[GoalOutcome, ...] = ()
 
 
-class Asking(Record):
-    """How a judge is asked otherwise about runs that stay as they are.
+class CallChange(Record):
+    """A change of the call to the judge on unchanged runs.
 
-    ``options`` of the judge that differ (a judge without them is not asked), the ``temperature``,
-    how many ``samples`` are drawn; ``dated``: the model under the name of one of its versions.
+    ``options`` are the judge's options that change (judges without them are skipped),
+    ``temperature`` and ``samples`` those of the request; ``dated``: the model is called by the name
+    of one of its versions.
     """
 
     options: dict[str, str] = Field(default_factory=dict)
@@ -166,10 +166,10 @@ class Asking(Record):
 
 
 class Perturbed(Record):
-    """A perturbed trajectory, its relation to the truth, and what exactly was changed.
+    """A perturbed trajectory, its relation to the truth, and its edits.
 
-    ``sample`` is the index of the request's sample: 1 for the identity, which asks the same prompt
-    again, else 0.
+    ``sample`` is the sample index of the request: 1 for the identity, which repeats the same
+    prompt, else 0.
     """
 
     trajectory: Trajectory
@@ -180,13 +180,13 @@ class Perturbed(Record):
 
 
 class NotApplicable(NamedTuple):
-    """Why a perturbation says nothing about a trajectory."""
+    """Why a perturbation does not apply to a trajectory."""
 
     reason: str
 
 
 class Subject(Record):
-    """What a perturbation changes, and what it may know."""
+    """A trajectory to perturb, with its facts."""
 
     trajectory: Trajectory
     facts: Facts
@@ -196,15 +196,14 @@ Transform = Callable[[Subject, Generator], Trajectory | NotApplicable]
 
 
 class Perturbation(Record):
-    """One way to change a trajectory: what it touches, what it means, what it needs.
+    """One way to change a trajectory: its channels, its relations, its needs.
 
-    ``change`` is pure: equal source and random state give equal bytes, and it leaves what is
-    outside of ``channels`` as it was. ``twin`` names the benign perturbation of the same length
-    and position that an attack is compared with. ``stackable``: may be composed with one that
-    shares a channel. ``grade``: the record was edited, or the payload stood on the page when the
-    run was recorded. ``sample`` as in ``Perturbed``; ``asking``: the runs stay, and the judge is
-    asked otherwise; ``states_answer``: its text may hold the right answer; ``source``: where the
-    idea comes from.
+    ``change`` is pure: equal source and random state give equal bytes; it changes only
+    ``channels``. ``twin`` names the benign perturbation of the same length and position with which
+    an attack is compared. ``stackable``: it may be composed with one that shares a channel.
+    ``grade``: the record was edited, or the run was recorded with the payload on the page.
+    ``sample`` as in ``Perturbed``; ``asking``: a perturbation of the call on unchanged runs;
+    ``states_answer``: its text may contain the right answer; ``source``: the reference of the idea.
     """
 
     name: str
@@ -219,20 +218,20 @@ class Perturbation(Record):
     stackable: bool = False
     summary: str
     sample: int = 0
-    asking: Asking | None = None
+    asking: CallChange | None = None
     states_answer: bool = False
     source: str = ""
     change: Transform = Field(exclude=True, repr=False)
 
 
 def keeps(success: Relation = Relation.KEEP, **others: Relation) -> dict[LabelQuestion, Relation]:
-    """Return the relations of a perturbation that keeps whatever is not named."""
+    """Return the relations of a perturbation that keeps all questions except the given ones."""
     relations = dict.fromkeys(LabelQuestion, Relation.KEEP) | {LabelQuestion.SUCCESS: success}
     return relations | {LabelQuestion(name): relation for name, relation in others.items()}
 
 
 def truth_after(relation: Relation, truth: bool | None) -> bool | None:
-    """Return the truth of a question after a perturbation; None: not known."""
+    """Return the truth of a question after a perturbation; None if unknown."""
     if relation is Relation.KEEP:
         return truth
     if relation is Relation.DROPS:
@@ -241,7 +240,7 @@ def truth_after(relation: Relation, truth: bool | None) -> bool | None:
 
 
 def combined(relations: Iterable[Relation]) -> Relation | None:
-    """Compose relations: false dominates, keep is neutral, and true with false or with drops is
+    """Compose relations: false dominates, keep is neutral, and true with false or with drops has
     no relation (None)."""
     present = set(relations) - {Relation.KEEP}
     if Relation.TRUE in present and len(present) > 1:

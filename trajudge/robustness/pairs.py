@@ -1,6 +1,5 @@
-"""Verdicts on runs and on their perturbed variants, or of the same judge asked otherwise, side by
-side. Manifests identify the runs, so that runs that were judged elsewhere are compared in the same
-way."""
+"""Pairs of verdicts on runs and on their perturbed variants, or of a judge with and without a
+perturbation of the call. Runs are identified by manifests, also runs that were judged elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from trajudge.eval.store.run_folder import read_manifest
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.models import model_name
 from trajudge.robustness.catalogue import catalogue
-from trajudge.robustness.model import Asking, LabelQuestion, Perturbation, Relation
+from trajudge.robustness.model import CallChange, LabelQuestion, Perturbation, Relation
 from trajudge.robustness.perturb import VariantLine
 from trajudge.robustness.subjects import MARK
 from trajudge.trajectories.model import TrajectoryKey
@@ -30,8 +29,8 @@ IDENTITY = "identity"
 
 
 class RunVerdict(NamedTuple):
-    """A judge's verdict on a run: ``success`` None where it gave no verdict, the mean of its
-    scores, the requests that it sent (their hashes), the replies that it got, and its reasons."""
+    """A judge's verdict on a run: ``success`` (None without a verdict), the mean of its scores,
+    the hashes of its requests, its replies and its reasons."""
 
     success: bool | None
     score: float | None = None
@@ -44,11 +43,10 @@ Verdicts = Mapping[TrajectoryKey, RunVerdict]
 
 
 class PerturbedPairs(NamedTuple):
-    """One perturbation's variants: ``clean`` and ``perturbed`` verdicts as 1, 0 or NaN (the judge
-    gave none), the ``truth`` of the source as 1, 0 or NaN (not known), the task of each as a number
-    from 0 (``cluster``), and its source. All (N,). ``verdicts``: those before and
-    after (N,), empty where only the numbers are known. ``is_drawn_again``: the same prompt, of
-    which the judge was asked once more."""
+    """The pairs of one perturbation: ``clean`` and ``perturbed`` verdicts as 1, 0 or NaN (no
+    verdict), the ``truth`` of the source as 1, 0 or NaN (unknown), the task's index
+    (``cluster``), and the source. All (N,). ``verdicts``: the verdicts before and after (N,),
+    empty if only the numbers are known. ``is_drawn_again``: repeated draws of the same prompt."""
 
     name: str
     relation: Relation
@@ -67,7 +65,7 @@ class PerturbedPairs(NamedTuple):
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """The scores before and after (2, N), NaN where there is none."""
+        """The scores before and after (2, N), NaN without one."""
         if not self.verdicts:
             return np.full((2, len(self.sources)), np.nan)
         columns = zip(*self.verdicts, strict=True)
@@ -75,8 +73,8 @@ class PerturbedPairs(NamedTuple):
 
 
 class PairRow(NamedTuple):
-    """The verdicts on a source and on one variant of it; ``truth`` is the source's, ``cluster``
-    the number of its task."""
+    """The verdicts on a source and on one variant; ``truth`` is the source's, ``cluster`` the
+    index of its task."""
 
     source: TrajectoryKey
     cluster: int
@@ -86,9 +84,9 @@ class PairRow(NamedTuple):
 
 
 def verdicts_of(judgments: Iterable[Judgment]) -> Verdicts:
-    """Return one judge's verdict on each run: the majority of its samples, a tie is no success.
+    """Return one judge's verdict on each run: the majority of its samples; a tie is not a success.
 
-    None where no sample has one: a failure is never a "no".
+    None if no sample has a verdict: a failure is never a "no".
     """
     by_key: dict[TrajectoryKey, list[Judgment]] = defaultdict(list)
     for judgment in judgments:
@@ -112,8 +110,8 @@ def verdict_of(judgments: Sequence[Judgment]) -> RunVerdict:
 def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list[PerturbedPairs]:
     """Return the pairs of each perturbation, in the order of the variants.
 
-    The clean verdict is that on the source, else that on its identity. Variants of which either
-    side was not asked are left out; a judge that was asked and failed is NaN.
+    The clean verdict is that on the source, else that on its identity. Variants without a judgment
+    of either side are omitted; a failed judgment is NaN.
     """
     identity = {one.of: one.key for one in variants if one.perturbation == IDENTITY}
     clean = {
@@ -163,7 +161,7 @@ def side_by_side(
 
 
 def runs_as_they_were(everything: Sequence[PerturbedPairs]) -> PerturbedPairs:
-    """Return every source once, its clean verdict as both."""
+    """Return every source once, with its clean verdict on both sides."""
     whole = [
         np.concatenate(columns) for columns in zip(*(one[2:6] for one in everything), strict=True)
     ]
@@ -176,7 +174,7 @@ def runs_as_they_were(everything: Sequence[PerturbedPairs]) -> PerturbedPairs:
 
 
 def _truth(variants: Sequence[VariantLine]) -> dict[TrajectoryKey, bool]:
-    """Return the truth of the sources, as each variant states it, or those that keep it."""
+    """Return the truth of the sources, from variants that state or keep it."""
     truths = {}
     for one in variants:
         truth = one.truth.get(LabelQuestion.SUCCESS)
@@ -191,7 +189,7 @@ def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
     return np.array([np.nan if value is None else float(value) for value in values])
 
 
-# The same judge asked otherwise.
+# Perturbations of the call.
 
 _DATE = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})")
 _LATEST = "-latest"
@@ -207,14 +205,14 @@ class RunInFolder(NamedTuple):
 
     @property
     def sources_only(self) -> bool:
-        """Whether no changed run was judged: their agents' names hold a ``~``."""
+        """Whether no perturbed run was judged, whose agents' names contain ``~``."""
         keys = (one.key for some in self.judgments.values() for one in some)
         return not any(MARK in key.agent for key in keys)
 
 
 def judged_run(folder: Path) -> RunInFolder:
-    """Read a run; of judgments that come more than once the last counts, and a note on standard
-    error says so. Raises UserError."""
+    """Read a run; of repeated judgments the last counts, with a note on standard error. Raises
+    UserError."""
     own: dict[str, list[Judgment]] = defaultdict(list)
     judgments, repeated = read_last_judgments(folder)
     sys.stderr.writelines(f"note: {one_line(note)}\n" for note in repeated)
@@ -223,31 +221,33 @@ def judged_run(folder: Path) -> RunInFolder:
     return RunInFolder(folder, read_manifest(folder), own)
 
 
-class AskedRun(NamedTuple):
-    """A run in which the judge ``base`` was asked as the perturbation says."""
+class CallChangeRun(NamedTuple):
+    """A run of the judge ``base`` with a perturbation of the call."""
 
     perturbation: Perturbation
     base: str
     run: RunInFolder
 
 
-def asked_runs(runs: Sequence[RunInFolder]) -> list[AskedRun]:
-    """Find the runs in which the judge of another run is asked otherwise."""
+def call_change_runs(runs: Sequence[RunInFolder]) -> list[CallChangeRun]:
+    """Return the runs of another run's judge with a perturbation of the call."""
     askings = [(one, one.asking) for one in catalogue().values() if one.asking]
     return [
-        AskedRun(one, name, other)
+        CallChangeRun(one, name, other)
         for run in runs
         for name in run.judgments
         if not run.sources_only
         for other in runs
         if other is not run
         for one, asking in askings
-        if (asking.dated or other.sources_only) and _is_asked(asking, run.manifest, other.manifest)
+        if (asking.dated or other.sources_only)
+        and _is_call_change(asking, run.manifest, other.manifest)
     ]
 
 
-def _is_asked(asking: Asking, base: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Say whether the other differs from the base in what the asking changes, and only there."""
+def _is_call_change(asking: CallChange, base: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return True if the other configuration differs from the base exactly as the perturbation
+    does."""
     wanted = _configuration(base)
     wanted["options"] = {**wanted["options"], **asking.options}
     if asking.temperature is not None:
@@ -257,13 +257,13 @@ def _is_asked(asking: Asking, base: Mapping[str, Any], other: Mapping[str, Any])
     actual = _configuration(other)
     if not asking.dated:
         return wanted == actual
-    for one in (wanted, actual):  # what is known of a model goes by its name
+    for one in (wanted, actual):  # properties of a model are stored by its name
         one["options"] = _without_limits(one["options"])
     return _is_version(wanted.pop("model"), actual.pop("model")) and wanted == actual
 
 
 def _without_limits(options: Any) -> Any:
-    """Return the options without what is known of models, also of a panel's members."""
+    """Return the options without properties of models, also in a panel's members."""
     if isinstance(options, list):
         return [*map(_without_limits, options)]
     if not isinstance(options, dict):
@@ -272,7 +272,7 @@ def _without_limits(options: Any) -> Any:
 
 
 def _configuration(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what makes a judge this judge, but for its prompt, which is another."""
+    """Return the configuration of a judge except its prompt, which differs."""
     card = manifest.get("card") or {}
     return {
         "card": card.get("name") or str(manifest.get("judge", "")).partition(":")[0],
@@ -285,7 +285,7 @@ def _configuration(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_version(alias: str | None, dated: str | None) -> bool:
-    """Say whether a model's name is another one with a date behind it."""
+    """Return True if a model's name is another name followed by a date."""
     if not alias or not dated:
         return False
     stem = model_name(alias).removesuffix(_LATEST)
@@ -293,15 +293,17 @@ def _is_version(alias: str | None, dated: str | None) -> bool:
     return name.startswith(stem) and _DATE.fullmatch(name[len(stem) :]) is not None
 
 
-def asked_pairs(other: AskedRun, base: PerturbedPairs, clean: Verdicts) -> PerturbedPairs | None:
-    """Pair the base judge's verdicts on the runs as they were (``base``, each once; ``clean`` with
-    what it sent) with those of the same judge asked otherwise; None where it judged none of
-    them. Several draws are a row each."""
+def call_change_pairs(
+    other: CallChangeRun, base: PerturbedPairs, clean: Verdicts
+) -> PerturbedPairs | None:
+    """Pair the base judge's verdicts on the unchanged runs (``base``, each once; ``clean`` with
+    its requests) with those under a perturbation of the call; None without any. Each draw is a
+    row."""
     by_key: dict[TrajectoryKey, list[Judgment]] = defaultdict(list)
     for some in other.run.judgments.values():
         for judgment in some:
             by_key[judgment.key].append(judgment)
-    asking = other.perturbation.asking or Asking()
+    asking = other.perturbation.asking or CallChange()
     rows = [
         PairRow(source, int(base.cluster[index]), float(base.truth[index]), clean[source], verdict)
         for index, source in enumerate(base.sources)
@@ -312,9 +314,9 @@ def asked_pairs(other: AskedRun, base: PerturbedPairs, clean: Verdicts) -> Pertu
 
 
 def _drawn(
-    asking: Asking, clean: RunVerdict, judgments: Sequence[Judgment]
+    asking: CallChange, clean: RunVerdict, judgments: Sequence[Judgment]
 ) -> Iterator[RunVerdict]:
-    """Yield the verdicts: of several draws each but those that the clean verdict is made of."""
+    """Yield the verdicts; of several draws all except those of the clean verdict."""
     if asking.samples == 1:
         if judgments:
             yield verdict_of(judgments)

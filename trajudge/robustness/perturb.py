@@ -1,5 +1,5 @@
-"""A folder of perturbed trajectories that any judge can be run on: trajectories, labels that hold
-after the perturbation, and what was changed in each (``trajudge data perturb``)."""
+"""Write perturbed trajectories as a data set for any judge: trajectories, their labels after the
+change, and the edits (``trajudge data perturb``)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trajudge.robustness.catalogue import (
     chosen,
     core_suite,
     families,
-    known_perturbation,
+    find_perturbation,
 )
 from trajudge.robustness.model import (
     Edit,
@@ -56,9 +56,9 @@ _STATE = (
 
 
 class VariantLine(Record):
-    """One line of ``variants.jsonl``: the key that the perturbed trajectory has in its folder, the
-    key of its source, and what was done. ``truth`` holds after the change, ``source_truth`` is the
-    source's success, None: not known. ``sample`` as in ``Perturbed``."""
+    """One line of ``variants.jsonl``: the keys of the perturbed trajectory and of its source,
+    and the edits. ``truth`` holds after the change, ``source_truth`` is the source's success
+    (None: unknown). ``sample`` as in ``Perturbed``."""
 
     key: TrajectoryKey
     of: TrajectoryKey
@@ -72,8 +72,7 @@ class VariantLine(Record):
 
 
 class Written(NamedTuple):
-    """How many trajectories each perturbation gave, and what is wrong with those that were left
-    out."""
+    """The number of trajectories by perturbation, and the problems of excluded ones."""
 
     file: Path
     counts: dict[str, int]
@@ -87,9 +86,8 @@ def write(
     seed: int = 0,
     limit: int | None = None,
 ) -> Written:
-    """Write every valid variant, or the first ``limit`` of each perturbation, and behind them the
-    sources as they were, on which the clean verdicts are. Raises UserError if the folder holds
-    something."""
+    """Write every valid variant, or the first ``limit`` of each perturbation, then the unchanged
+    sources for the clean verdicts. Raises UserError if the folder is not empty."""
     store.check_target(folder, None, "--out")
     counts = dict.fromkeys((one.name for one in perturbations), 0)
     variants: list[VariantLine] = []
@@ -144,7 +142,7 @@ def _applied(
 
 
 def spread(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-    """Order runs so that the first ones are of as many tasks as there are."""
+    """Sort runs so that the first ones are of as many tasks as possible."""
     seen: Counter[tuple[str, str]] = Counter()
     turns = []
     for trajectory in trajectories:
@@ -176,7 +174,7 @@ def _variant(
 
 
 def _stored(made: Perturbed, variant: VariantLine) -> Trajectory:
-    """Return the variant as it is stored: what is asked again says so."""
+    """Return the variant as it is stored; a repeated prompt is marked."""
     update: dict[str, Any] = {"key": variant.key}
     if made.sample:
         update["metadata"] = {**made.trajectory.metadata, REPEAT: made.sample}
@@ -197,9 +195,8 @@ def state_of(
     facts: Facts,
     recorded: Mapping[TrajectoryKey, dict[str, Any]],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the recorded facts of the state that belongs to a variant (that of the run whose steps
-    it shows) and the configuration of the case whose goal it has. Raises KeyError for a run that
-    has none."""
+    """Return the recorded final state of a variant (of the run whose steps it has) and the
+    configuration of the case whose goal it has. Raises KeyError for a run without one."""
     shown = (one.trajectory for one in (*facts.siblings, *facts.again.values()))
     runs = [one.key for one in shown if one.steps == made.trajectory.steps]
     known = recorded[runs[0] if runs else source.key]
@@ -225,19 +222,19 @@ def read_variants(attacked: Path) -> list[VariantLine]:
     return [
         one
         for _, one in variants
-        if getattr(known_perturbation(one.perturbation), "asking", None) is None
+        if getattr(find_perturbation(one.perturbation), "asking", None) is None
     ]
 
 
-# The suite of a measurement: written once and used again.
+# The suite of a measurement, written once and reused.
 
 SETTINGS = "manifest.json"
-_SHARE_OF_FAILURES = 2 / 3  # of the sources, where there are that many
+_SHARE_OF_FAILURES = 2 / 3  # of the sources, if there are enough
 
 
 class SuiteSettings(Record):
-    """What decides the bytes of a folder of changed runs. ``perturbations`` with their version;
-    ``sources`` is a hash over the runs that are changed."""
+    """The settings that determine the bytes of a folder of perturbed runs: ``perturbations``
+    with their versions, and ``sources``, a hash of the perturbed runs."""
 
     perturbations: dict[str, int]
     sources: str
@@ -246,22 +243,22 @@ class SuiteSettings(Record):
 
 
 def suite(name: SuiteName, names: Sequence[str] = ()) -> list[Perturbation]:
-    """Return the perturbations of a suite, or those that are named and the identity. Raises
-    UserError for an unknown one."""
+    """Return the perturbations of a suite, or the named ones and the identity. Raises UserError
+    for an unknown one."""
     if names:
         return chosen(list(dict.fromkeys(["identity", *names])))
     return chosen(core_suite()) if name == "core" else list(catalogue().values())
 
 
 def recorded_again(subjects: Subjects) -> list[Perturbation]:
-    """Return the native perturbations that the runs were recorded with."""
+    """Return the perturbations with which the runs were re-recorded."""
     names = {name for one in subjects.trajectories for name in subjects.facts[one.key].again}
     return [one for one in catalogue().values() if one.name in names]
 
 
 def limited(subjects: Subjects, limit: int) -> Subjects:
-    """Return at most ``limit`` runs, spread over tasks, two thirds of them failures where there are
-    that many of either."""
+    """Return at most ``limit`` runs, spread over tasks, two thirds of them failures if there are
+    enough of both."""
     labelled = [t for t in subjects.trajectories if subjects.facts[t.key].success is not None]
     ordered = spread(labelled)
     failures = [one for one in ordered if subjects.facts[one.key].success is False]
@@ -276,9 +273,9 @@ def limited(subjects: Subjects, limit: int) -> Subjects:
 def expanded(
     folder: Path, subjects: Subjects, perturbations: Sequence[Perturbation], seed: int
 ) -> list[str]:
-    """Write the changed runs into a folder, whole or not at all, or find them there; return what is
-    wrong with those that were left out. What only changes how a judge is asked changes none. Raises
-    UserError for a folder of other settings."""
+    """Write the perturbed runs into a folder atomically, or reuse them; return the problems of
+    excluded ones. Perturbations of the call change no run. Raises UserError for a folder with
+    other settings."""
     perturbations = [one for one in perturbations if one.asking is None]
     settings = SuiteSettings(
         perturbations={one.name: one.version for one in perturbations},
@@ -310,7 +307,7 @@ def expanded(
 
 
 def _hash(subjects: Subjects) -> str:
-    """Hash the runs and what is known of each."""
+    """Hash the runs and their facts."""
     whole = sha256(digest(subjects.trajectories).encode())
     for one in subjects.trajectories:
         facts = subjects.facts[one.key]
@@ -322,14 +319,14 @@ def _hash(subjects: Subjects) -> str:
 
 
 def perturb(config: PerturbConfig) -> int:
-    """Write the folder and say how many trajectories each perturbation gave."""
+    """Write the folder and print the number of trajectories by perturbation."""
     if config.list:
         print_tables(families())
         return OK
     named = chosen(config.perturbation)
     if askings := [one.name for one in named if one.asking]:
         raise UserError(
-            f"--perturbation {askings[0]}: changes how a judge is asked and no run: give it to  "
+            f"--perturbation {askings[0]}: changes the call to the judge and no run: give it to  "
             "trajudge robust"
         )
     opened = config.source

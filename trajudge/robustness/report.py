@@ -1,5 +1,5 @@
-"""The robustness of the judges of some runs: what was measured of each, the cases that best show
-what moves it, and both as files."""
+"""Robustness of the judges of some runs: the results for each judge, the most instructive cases,
+and their files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run, differences
 from trajudge.judges.model import Judgment
 from trajudge.robustness.adaptive import AdaptiveSuccess
-from trajudge.robustness.catalogue import catalogue_version, known_perturbation, twins
+from trajudge.robustness.catalogue import catalogue_version, find_perturbation, twins
 from trajudge.robustness.model import Attacker, Relation
 from trajudge.robustness.pairs import (
     IDENTITY,
     PerturbedPairs,
-    asked_pairs,
-    asked_runs,
+    call_change_pairs,
+    call_change_runs,
     judged_run,
     perturbed_pairs,
     runs_as_they_were,
@@ -53,8 +53,8 @@ from trajudge.util.files import save_bytes
 
 
 class RunsMeasured(NamedTuple):
-    """How many ``runs`` were changed, of how many ``tasks``, with how many ``variants``; runs by
-    benchmark and by agent."""
+    """The numbers of perturbed ``runs``, of their ``tasks`` and ``variants``; runs by benchmark
+    and by agent."""
 
     runs: int = 0
     tasks: int = 0
@@ -75,19 +75,18 @@ def runs_measured(everything: Sequence[PerturbedPairs]) -> RunsMeasured:
     )
 
 
-# The cases that show best what moves a judge: one for each of the changes that do most.
+# The most instructive cases: one for each of the most effective changes.
 
 CaseKind = Literal["fooled", "not followed", "unstable"]
 CASES = 10
-# Of each kind, where there are as many; attacks fill what the others leave.
+# Of each kind, if there are enough; attacks fill the rest.
 _SHARES: Mapping[CaseKind, int] = {"fooled": 6, "not followed": 2, "unstable": 2}
 
 
 class InstructiveCase(NamedTuple):
-    """A run with the verdicts ``clean`` and, under the perturbation, ``perturbed``, with the
-    scores and reasons that it gave. ``fooled``: it accepts a failure now. ``not followed``: the
-    truth changed, its right verdict did not. ``unstable``: a harmless change moved it. ``truth`` is
-    the source's."""
+    """A run with the verdicts ``clean`` and ``perturbed``, with scores and reasons. ``fooled``:
+    the judge now accepts a failure. ``not followed``: the truth changed, the right verdict did
+    not. ``unstable``: a harmless change flipped it. ``truth`` is the source's."""
 
     kind: CaseKind
     perturbation: str
@@ -102,7 +101,7 @@ class InstructiveCase(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """One pair of a perturbation, and how it is ranked: the least first."""
+    """One pair of a perturbation, and its rank, the best lowest."""
 
     rank: tuple[object, ...]
     kind: CaseKind
@@ -115,12 +114,12 @@ def instructive_cases(
     attacks: Mapping[str, str | None],
     harmless: Collection[str],
 ) -> tuple[InstructiveCase, ...]:
-    """Choose at most ``CASES``. ``attacks`` names the benign twin of each, ``harmless`` the
-    perturbations of family A.
+    """Choose at most ``CASES``. ``attacks`` maps attacks to their benign twins, ``harmless`` names
+    family A.
 
-    Of each perturbation one run, of a task that was not shown before where there is one: first the
-    perturbations that move most runs, and of their runs those that the twin does not move and whose
-    score changes most.
+    One run of each perturbation is chosen, if possible of a new task: the perturbations with the
+    most changed verdicts first, and of their runs those that the twin does not flip and with the
+    largest change of the score.
     """
     by_name = {one.name: one for one in everything}
     ranked: dict[CaseKind, list[list[_Candidate]]] = {kind: [] for kind in _SHARES}
@@ -159,7 +158,7 @@ def _chosen(ranked: Mapping[CaseKind, list[list[_Candidate]]]) -> list[_Candidat
 def _candidates(
     pairs: PerturbedPairs, kind: CaseKind, twin: PerturbedPairs | None
 ) -> list[_Candidate]:
-    """List the pairs of one perturbation that show what their kind says, the best first."""
+    """List the pairs of one perturbation that show an effect of its kind, the best first."""
     if not pairs.verdicts:
         return []
     benign = on_the_same_runs(pairs, twin, twin.perturbed if twin else np.empty(0))
@@ -207,7 +206,7 @@ def _case(candidate: _Candidate) -> InstructiveCase:
     )
 
 
-# What was measured of each judge.
+# The results of each judge.
 
 THREATS = {
     "agent": (Attacker.AGENT,),
@@ -223,11 +222,11 @@ _COLUMNS = (
 
 
 class JudgeRobustness(NamedTuple):
-    """One judge: its rates by perturbation, its worst case by who attacks, what all perturbations
-    show together, those that no judge with the same prompts could detect, and how an attacker that
-    learns fared, if there was one. ``configuration`` names the judge,
-    ``runs`` what it was measured on, ``operating`` how it trades precision for recall there,
-    ``cases`` what shows best what moves it; ``asks_model``: it sent requests."""
+    """Results of one judge: its rates by perturbation, its worst case by attacker, its overall
+    rates, perturbations that no judge with the same prompts could detect, and the results of the
+    adaptive attacker, if any. ``configuration`` identifies the judge, ``runs`` the data,
+    ``operating`` its trade-off between precision and recall, ``cases`` the most instructive
+    cases; ``asks_model``: it called a model."""
 
     judge: str
     rates: tuple[PerturbationRates, ...]
@@ -243,13 +242,13 @@ class JudgeRobustness(NamedTuple):
 
 
 def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobustness]:
-    """Measure every judge of the runs. Raises UserError for files that cannot be read, and for
-    runs without a verdict on the changed trajectories."""
+    """Compute the results of every judge of the runs. Raises UserError for files that cannot be
+    read, and for runs without a verdict on the perturbed trajectories."""
     variants = read_variants(attacked)
     by_judge: dict[str, list[Judgment]] = defaultdict(list)
     configured: dict[str, tuple[Path, JudgeConfiguration]] = {}
     read = [judged_run(run) for run in runs]
-    others = asked_runs(read)
+    others = call_change_runs(read)
     otherwise = {one.run.folder for one in others if one.run.sources_only}
     for run in (one for one in read if one.folder not in otherwise):
         for name, judgments in run.judgments.items():
@@ -263,7 +262,7 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
         pairs = perturbed_pairs(variants, verdicts)
         if pairs:
             base, mine = runs_as_they_were(pairs), [one for one in others if one.base == name]
-            pairs += filter(None, (asked_pairs(one, base, verdicts) for one in mine))
+            pairs += filter(None, (call_change_pairs(one, base, verdicts) for one in mine))
             made = _robustness(name, pairs, np.random.default_rng(seed))
             judges.append(made._replace(configuration=configured[name][1]))
     if not judges:
@@ -281,14 +280,14 @@ def _check_same(
     if different := list(differences(other, configuration)):
         raise UserError(
             f"{run}: its {configuration.judge} is configured otherwise than that of {first} "
-            f"({'; '.join(different)}): measure them apart"
+            f"({'; '.join(different)}): measure them separately"
         )
 
 
 def _robustness(
     judge: str, pairs: Sequence[PerturbedPairs], rng: np.random.Generator
 ) -> JudgeRobustness:
-    known = {one.name: known_perturbation(one.name) for one in pairs}
+    known = {one.name: find_perturbation(one.name) for one in pairs}
     rates = all_rates(pairs, {name: getattr(one, "twin", None) for name, one in known.items()})
     measured = zip(rates, pairs, strict=True)
     identity = next((one for one in pairs if one.name == IDENTITY), None)
@@ -319,8 +318,8 @@ def _robustness(
 
 
 def _is_attack(pairs: PerturbedPairs, who: Sequence[Attacker]) -> bool:
-    """Say whether it is for one of these attackers, and not the benign twin of an attack."""
-    known = known_perturbation(pairs.name)
+    """Return True for an attack by one of these attackers, not a benign twin."""
+    known = find_perturbation(pairs.name)
     if known is None or pairs.name in twins():
         return False
     return known.attacker in who and pairs.relation is Relation.KEEP
@@ -361,7 +360,7 @@ def save_csv(file: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def _plain(value: Any) -> Any:
-    """Return tuples with names, and records, as JSON objects."""
+    """Convert named tuples and records to JSON objects."""
     if isinstance(value, Record):
         return value.model_dump(mode="json")
     if hasattr(value, "_asdict"):

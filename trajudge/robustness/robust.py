@@ -1,4 +1,4 @@
-"""``trajudge robust``: what the verdicts of judges survive, measured, written and printed."""
+"""``trajudge robust``: measure, write and print the robustness of judges."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from trajudge.util.validation import read_record
 
 
 def measure(config: RobustConfig) -> int:
-    """Change and judge, where judges are named; measure, write and print. Where one of several
-    judges fails, the others are shown before its error is raised."""
+    """Perturb and judge if judges are named; measure, write and print. If one of several judges
+    fails, the others are shown before its error is raised."""
     request = config.request
     if config.names_judges:
         warn_without_effect(request)
@@ -62,8 +62,8 @@ def measure(config: RobustConfig) -> int:
 
 
 def _check_inputs(config: RobustConfig) -> None:
-    """Look at what is read and written at the end before a judge is asked. Raises UserError, also
-    where ``out`` holds figures of other settings."""
+    """Check the inputs and outputs of the measurement before a judge is called. Raises
+    UserError, also if ``out`` has figures of other settings."""
     _check_figures(config)
     if config.drift is not None:
         check_file(config.drift, "--drift")
@@ -75,7 +75,7 @@ def _check_inputs(config: RobustConfig) -> None:
 
 
 class _Figures(BaseModel):
-    """What is read of ``robustness.json``."""
+    """The fields of ``robustness.json`` that are read."""
 
     settings: dict[str, Any] = {}
 
@@ -96,17 +96,17 @@ def _check_figures(config: RobustConfig) -> None:
 
 
 def _measure(judged: JudgedRuns, config: RobustConfig) -> None:
-    """Measure what was judged, write and print it: judges with and without defences side by side,
-    where there are any, else every judge's attacks. Files that cannot be written are reported
-    behind it. Raises UserError."""
+    """Measure the judged runs, write and print the results: judges with and without defences in
+    comparison if there are any, else every judge's attacks. Files that cannot be written are
+    reported at the end. Raises UserError."""
     try:
         with progress_bar("measuring"):
             judges = measured(judged.folders, judged.attacked, config.seed)
     except UserError as error:
-        # What is left cannot be measured without the runs that failed, whose reason comes first.
+        # The others cannot be measured without the failed runs, whose error is raised first.
         raise judged.failed or error from error
     judges = [one._replace(adaptive=judged.adaptive.get(one.judge)) for one in judges]
-    # Changed runs that are new are made of --data.
+    # New perturbed runs are made from --data.
     is_source = config.attacked is None
     origin = card_data(judged.attacked, config.request.data.data, is_source=is_source)
     rows = compared(judges, judged.folders)
@@ -132,8 +132,8 @@ def _write(
     attacked: Path,
     config: RobustConfig,
 ) -> tuple[Path, ...]:
-    """Write all files of a measurement; return files and, where there is one for each judge, their
-    folders. Raises UserError."""
+    """Write all files of a measurement; return their paths, or the folder for files per judge.
+    Raises UserError."""
     out = config.out
     many = (*write_cards(judges, rows, origin, out), *write_cases(judges, attacked, out))
     return (

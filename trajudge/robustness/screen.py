@@ -1,6 +1,5 @@
-"""What ``trajudge robust`` prints: the finding, the worst perturbations and what to be careful of;
-with defences, what each gives and costs compared with the same judge without.
-"""
+"""Screens of ``trajudge robust``: the finding, the worst perturbations and caveats; with
+defences their gain and cost."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 from trajudge.judges.defences import DEFENCES, Defences
 from trajudge.judges.model import Judgment, Status
-from trajudge.robustness.catalogue import known_perturbation, twins
+from trajudge.robustness.catalogue import find_perturbation, twins
 from trajudge.robustness.figures import DefenceCurve, DefencePoint, write_curves
 from trajudge.robustness.model import Attacker, Relation
 from trajudge.robustness.pairs import judged_run
@@ -28,17 +27,17 @@ from trajudge.util.tables import Table, all_folded, comma_separated, first_scree
 from trajudge.util.terminal import count_of
 
 _ROWS = 10  # on the screen
-_FEW = 20  # trials below which a rate says little
+_FEW = 20  # trials below which a rate is too uncertain
 _HEAD = ("perturbation", "by", "failures accepted, % [95 %]", "of", "twin, %", "flips, %", "of")
 
 
 def written_to(files: Sequence[Path]) -> str:
-    """Say where the files of a measurement are; without any, that they could not be written."""
+    """Name the written files, or state that they could not be written."""
     return f"written to {', '.join(map(str, files))}" if files else "its files are not written"
 
 
 def screen(judges: Sequence[JudgeRobustness], files: Sequence[Path], *, full: bool) -> str:
-    """Lay out one screen; with ``full`` every table whole."""
+    """Lay out one screen; with ``full`` every table completely."""
     finding = [line for judge in judges for line in _finding(judge)]
     tables = [table for judge in judges if (table := _table(judge, full=full)).rows]
     warnings = list(dict.fromkeys(line for judge in judges for line in _warnings(judge)))
@@ -75,23 +74,23 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
         yield f"  {_threat(threat, judge.worst[threat], rejected)}"
     overall = judge.overall
     parts = [
-        (overall.noise, "verdicts that flip when the same is asked again"),
+        (overall.noise, "verdicts that flip when the same prompt is sent again"),
         (overall.consistency, f"runs judged alike under {overall.changes} harmless changes"),
         (overall.pair_accuracy, "pairs right where the truth changes"),
     ]
     shares = [f"{name} {_share(rate)} %" for rate, name in parts if rate.trials]
     if shares:
         yield f"  {'; '.join(shares)}"
-    yield from _asked_otherwise(judge)
+    yield from _worst_call_change(judge)
     if judge.adaptive:
         shares = [f"{_share(rate)} % within {n}" for n, rate in judge.adaptive.within.items()]
         tried = next(iter(judge.adaptive.within.values())).trials
         yield f"  an attacker that learns: {', '.join(shares)} queries ({tried} failures)"
 
 
-def _asked_otherwise(judge: JudgeRobustness) -> Iterator[str]:
-    """Say under which way of asking it most verdicts flip."""
-    askings = [one for one in judge.rates if getattr(known_perturbation(one.name), "asking", None)]
+def _worst_call_change(judge: JudgeRobustness) -> Iterator[str]:
+    """Name the perturbation of the call with the most flips."""
+    askings = [one for one in judge.rates if getattr(find_perturbation(one.name), "asking", None)]
     tried = [(one.flips.estimate, one.name) for one in askings]
     known = [(share, name) for share, name in tried if share is not None]
     if known:
@@ -149,7 +148,7 @@ def _by_success(one: PerturbationRates) -> tuple[float, float, str]:
 
 
 def _attacker(name: str) -> str:
-    known = known_perturbation(name)
+    known = find_perturbation(name)
     return "" if known is None or known.attacker is Attacker.NONE else str(known.attacker)
 
 
@@ -185,7 +184,7 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
-# Judges with a defence next to the same judge without.
+# Judges with a defence and the same judge without.
 
 _COMPARED = (
     *("defence", "precision", "recall", "gain", "agent", "page", "fooled"),
@@ -194,8 +193,8 @@ _COMPARED = (
 
 
 class JudgingCost(NamedTuple):
-    """Of ``judgments``: those without a verdict of success, and what all took: calls, tokens of
-    prompts and replies, dollars (None: a price is not known)."""
+    """Totals of ``judgments``: judgments without a verdict of success, calls, prompt and reply
+    tokens, dollars (None: a price is unknown)."""
 
     judgments: int
     undecided: int
@@ -205,10 +204,10 @@ class JudgingCost(NamedTuple):
 
 
 class DefendedJudgeRow(NamedTuple):
-    """A judge (``base`` without its defences) and what a defence is weighed by. ``agent`` and
-    ``page`` are precision under the worst attack of either; ``fooled`` is the largest share of the
-    failures that it had rejected which any attack made it accept. ``gain`` is precision less that
-    of the base made as strict or lax (``precision_at_recall``). Shares are None without a trial."""
+    """A judge (``base`` without its defences) and the measures of a defence. ``agent`` and
+    ``page`` are precision under the worst attack of either; ``fooled`` is the largest share of
+    rejected failures that any attack got accepted. ``gain`` is precision minus that of the base
+    at equal recall (``precision_at_recall``). Shares are None without a trial."""
 
     judge: str
     base: str
@@ -223,11 +222,11 @@ class DefendedJudgeRow(NamedTuple):
 
 
 def compared(judges: Sequence[JudgeRobustness], runs: Sequence[Path]) -> list[DefendedJudgeRow]:
-    """Put judges with a defence behind the same judge without; empty if none has one."""
+    """List judges with a defence after the same judge without; empty without defences."""
     judgments: dict[str, list[Judgment]] = defaultdict(list)
     defences: dict[str, Defences] = {}
     for run in map(judged_run, runs):
-        # Where a judge is asked otherwise, it is asked about the runs as they were alone.
+        # Perturbations of the call use only unchanged runs.
         for name, made in () if run.sources_only else run.judgments.items():
             judgments[name] += made
             defences.setdefault(name, _defences(run.manifest.get("options")))
@@ -275,15 +274,16 @@ def _under_attack(worst: WorstCase) -> float | None:
 
 
 def _gains(name: str) -> bool:
-    """Return True if somebody gains by the perturbation: no twin, and no change of the truth."""
-    known = known_perturbation(name)
+    """Return True if an attacker gains by the perturbation: it is not a twin and keeps the
+    truth."""
+    known = find_perturbation(name)
     if known is None or known.attacker is Attacker.NONE or name in twins():
         return False
     return set(known.relations.values()) == {Relation.KEEP}
 
 
 def cost_of(judgments: Sequence[Judgment]) -> JudgingCost:
-    """Sum what judgments took, the calls that the cache answered at what they took first."""
+    """Sum the cost of judgments; cached calls count with their original cost."""
     calls = [call for judgment in judgments for call in judgment.calls]
     costs = [call.cost for call in calls if call.cost is not None]
     usages = [call.usage for call in calls if call.usage is not None]
@@ -297,7 +297,7 @@ def cost_of(judgments: Sequence[Judgment]) -> JudgingCost:
 
 
 def comparison_tables(rows: Sequence[DefendedJudgeRow]) -> list[Table]:
-    """Lay out a table for every judge; calls, tokens and cents are those of one judgment."""
+    """Lay out a table per judge; calls, tokens and cents are per judgment."""
     bases = dict.fromkeys(row.base for row in rows)
     return [
         Table(
@@ -332,8 +332,8 @@ def comparison_screen(rows: Sequence[DefendedJudgeRow], files: Sequence[Path]) -
 def write_comparison(
     judges: Sequence[JudgeRobustness], rows: Sequence[DefendedJudgeRow], folder: Path
 ) -> tuple[Path, ...]:
-    """Write ``defences.csv``, every row with its judge's name, and the curves that defences must
-    leave. Raises UserError."""
+    """Write ``defences.csv``, every row with its judge's name, and the curves of precision and
+    recall. Raises UserError."""
     if not rows:
         return ()
     cells = [(row.judge, row.defences or "none", *_figures(row)) for row in rows]
@@ -345,7 +345,7 @@ def write_comparison(
 def _defence_curves(
     judges: Sequence[JudgeRobustness], rows: Sequence[DefendedJudgeRow]
 ) -> list[DefenceCurve]:
-    """Return the curve of every judge that was measured without a defence, and with some."""
+    """Return the curve of every judge that was measured both without and with defences."""
     points = {one.judge: one.operating for one in judges}
     made = []
     for base in dict.fromkeys(row.base for row in rows if row.defences and row.base in points):

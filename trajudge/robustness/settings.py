@@ -92,7 +92,7 @@ runs) and runs/ (a run of each judge). A judge that failed is no "no": it lost c
 
     @property
     def measured(self) -> dict[str, Any]:
-        """What the figures depend on, as ``robustness.json`` records it."""
+        """The settings that determine the figures, as ``robustness.json`` records them."""
         chosen = {"runs", "suite", "perturbation", "limit", "attacked", "defence", "adaptive"}
         request = self.request.model_dump(mode="json", include={"models", "judges", "data"})
         return {
@@ -106,7 +106,7 @@ runs) and runs/ (a run of each judge). A judge that failed is no "no": it lost c
 
     @property
     def names_judges(self) -> bool:
-        """Whether judges are to be asked, not only runs compared."""
+        """Whether judges are called, instead of only comparing runs."""
         return bool({"judges", "models"} & self.request.model_fields_set)
 
 

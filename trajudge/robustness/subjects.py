@@ -1,5 +1,5 @@
-"""The trajectories that are perturbed, with what is known of the truth of each: read from the
-``facts.jsonl`` of a recording where there is one, else from the labels that people gave."""
+"""Trajectories to perturb, with the facts about their truth, from the ``facts.jsonl`` of a
+recording or else from human labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trajudge.util.validation import read_records
 FACTS = "facts.jsonl"
 # Goals of other cases with their checker's verdict on each run's state: `trajudge env verify`.
 GOALS = "goals.jsonl"
-# What ends the agent's name in the key of a run that was recorded once more.
+# The suffix of the agent's name in the key of a re-recorded run.
 MARK = "~"
 
 
@@ -36,8 +36,8 @@ class _KeyedLine(BaseModel):
 def known_facts(
     annotations: Iterable[Label], folder: Path | None = None
 ) -> dict[TrajectoryKey, Facts]:
-    """Return the facts of every labelled trajectory; those of the ``folder`` of a recording rest on
-    the state. Raises UserError naming file and line."""
+    """Return the facts of every labelled trajectory; those in the ``folder`` of a recording are
+    based on the state. Raises UserError with file and line."""
     labels = primary_labels(annotations)
     refuse_unequal(labels, "trajudge robust")
     stated = read_by_key(folder / FACTS) if folder else {}
@@ -52,8 +52,8 @@ def with_siblings(
     facts: Mapping[TrajectoryKey, Facts],
     variants: Set[str] = frozenset(),
 ) -> dict[TrajectoryKey, Facts]:
-    """Add to each run whose truth rests on the state the other runs of its case, in the order
-    given, and those that are itself recorded once more in one of the ``variants``."""
+    """Add to each run with state-based facts the other runs of its case, in the given order, and
+    its re-recorded ``variants``."""
     of_case: dict[tuple[str, str], list[tuple[TrajectoryKey, Sibling]]] = defaultdict(list)
     again: dict[TrajectoryKey, dict[str, Sibling]] = defaultdict(dict)
     for one in trajectories:
@@ -81,8 +81,7 @@ def with_siblings(
 
 
 def source_of(key: TrajectoryKey, variants: Set[str]) -> TrajectoryKey | None:
-    """Return the key of the run that was recorded once more in one of the ``variants``; None for a
-    run of its own."""
+    """Return the key of the run of which this is a re-recorded variant; None for other runs."""
     agent, _, variant = key.agent.partition(MARK)
     return key.model_copy(update={"agent": agent}) if variant in variants else None
 
@@ -120,8 +119,8 @@ def _keyed(line: bytes) -> tuple[TrajectoryKey, dict[str, Any]]:
 
 
 class Subjects(NamedTuple):
-    """Labelled trajectories in their order, and the facts of each; ``folder`` is that of the
-    recording, where the truth rests on a state."""
+    """Labelled trajectories, in order, and their facts; ``folder`` is the recording's if the
+    facts are based on the state."""
 
     trajectories: tuple[Trajectory, ...]
     facts: Mapping[TrajectoryKey, Facts]

@@ -1,8 +1,8 @@
-"""What perturbations do to a trajectory: its steps, texts, accessibility trees and pictures.
+"""Transformations of a trajectory: its steps, texts, accessibility trees and images.
 
 A transformation is a function ``(subject, rng, **with)``, registered under its name, to which the
-entries of ``families`` refer. All are pure: they return a new trajectory, or say why they have
-nothing to change; the same picture gives the same bytes with the same version of Pillow.
+entries of ``families`` refer. All are pure: they return a new trajectory, or why they do not apply;
+the same image gives the same bytes with the same version of Pillow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def transformation(function: Transformation) -> Transformation:
 
 
 def with_steps(trajectory: Trajectory, steps: Sequence[Step]) -> Trajectory:
-    """Give the run these steps (``apply`` counts them from 0 again)."""
+    """Replace the steps (``apply`` renumbers them from 0)."""
     return trajectory.model_copy(update={"steps": tuple(steps)})
 
 
@@ -50,12 +50,12 @@ def each_step(trajectory: Trajectory, change: Callable[[Step], Step]) -> Traject
 
 
 def each_page(trajectory: Trajectory, change: Callable[[Observation], Observation]) -> Trajectory:
-    """Change what was seen in every step."""
+    """Change the observation of every step."""
     return each_step(trajectory, lambda step: shown(step, change(step.observation)))
 
 
 def each_thought(trajectory: Trajectory, change: Callable[[str], str]) -> Trajectory:
-    """Change the reasoning of every step that has some."""
+    """Change the reasoning of every step that has one."""
 
     def changed(step: Step) -> Step:
         if not step.reasoning:
@@ -66,7 +66,7 @@ def each_thought(trajectory: Trajectory, change: Callable[[str], str]) -> Trajec
 
 
 def shown(step: Step, observation: Observation) -> Step:
-    """Show something else in a step."""
+    """Replace the observation of a step."""
     return step.model_copy(update={"observation": observation})
 
 
@@ -86,8 +86,8 @@ def with_step(trajectory: Trajectory, index: int, **fields: object) -> Trajector
 
 
 def with_answer(trajectory: Trajectory, text: str | None) -> Trajectory:
-    """Let the run end with another message, in its answer and in the action that sent it; None:
-    with none. An action is added nowhere: the last step has none."""
+    """Replace the last message in the answer and in the action that sent it; None removes it. No
+    action is added, because the last step has none."""
     changed = trajectory.model_copy(update={"answer": text})
     for index in reversed(range(len(changed.steps))):
         if message_to_user(changed.steps[index].action) is not None:
@@ -97,7 +97,7 @@ def with_answer(trajectory: Trajectory, text: str | None) -> Trajectory:
 
 
 def with_thought(trajectory: Trajectory, change: Callable[[str], str]) -> Trajectory:
-    """Change the last reasoning there is."""
+    """Change the last reasoning."""
     with_reasoning = [index for index, step in enumerate(trajectory.steps) if step.reasoning]
     if not with_reasoning:
         return trajectory
@@ -120,7 +120,7 @@ _TREES = ("axtree", "axtree_pruned")
 
 
 def quoted(text: str) -> str:
-    """Write a name as the tree does, on one line; characters that are not shown stay."""
+    """Quote a name as in the tree, on one line; invisible characters are kept."""
     line = " ".join(text.split("\n")).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{line}'"
 
@@ -130,18 +130,18 @@ def _bids(tree: str) -> list[str]:
 
 
 def appended(tree: str, *lines: str) -> str:
-    """Put nodes at the end of the page; ``{bid}`` in a line becomes an id that is free."""
+    """Append nodes to the page; ``{bid}`` in a line becomes an unused id."""
     bid = str(1 + max((int(bid) for bid in _bids(tree) if bid.isdigit()), default=0))
     return "\n".join([tree.rstrip("\n"), *(f"\t{line.replace('{bid}', bid)}" for line in lines)])
 
 
 def retitled(tree: str, text: str) -> str:
-    """Put ``text`` behind the page's title."""
+    """Append ``text`` to the page's title."""
     return _ROOT.sub(lambda m: f"{m[1]}{quoted(m[2][1:-1] + ' - ' + text)}", tree, count=1)
 
 
 def each_tree(change: Callable[[str], str]) -> Callable[[Observation], Observation]:
-    """Return what changes the full and the pruned tree of an observation alike."""
+    """Return a function that changes the full and the pruned tree of an observation."""
 
     def changed(page: Observation) -> Observation:
         update = {name: change(tree) for name in _TREES if (tree := getattr(page, name))}
@@ -151,8 +151,8 @@ def each_tree(change: Callable[[str], str]) -> Callable[[Observation], Observati
 
 
 def unparsable(tree: str) -> list[str]:
-    """List the lines that are no node, and nodes deeper than a child of the one before; blank
-    lines pass. Depth is counted in the unit of the first indented line."""
+    """List the lines that are not nodes, and nodes deeper than a child of the one before; blank
+    lines are allowed. The unit of depth is the first indented line's."""
     wrong, depth, unit = [], -1, 0
     for line in tree.splitlines():
         if not line.strip():
@@ -171,15 +171,14 @@ def unparsable(tree: str) -> list[str]:
 
 
 def resolves(step: Step, tree: str | None) -> bool:
-    """Return True if the element that the step acts on is in the tree, or one of them is not
-    known."""
+    """Return True if the element of the step's action is in the tree, or if either is unknown."""
     target = _TARGET.match(step.action or "")
     if not tree or target is None:
         return True
     return re.search(rf"^[\t ]*\[{re.escape(target[1])}\]", tree, re.MULTILINE) is not None
 
 
-# Pictures: encoded otherwise, cut, drawn on.
+# Images: re-encoded, cropped, drawn on.
 
 Place = Literal["large", "small", "low-contrast", "margin"]
 # Size of the letters in pixels, their colour, and the ground behind them (None: the picture).
@@ -196,7 +195,7 @@ def _redrawn(
     ref: ImageRef, change: Callable[[Image.Image], Image.Image], kind: str = "PNG"
 ) -> ImageRef:
     """Decode, change and encode a screenshot. Raises OSError, and UnsafeFile for a file that is
-    none."""
+    not an image."""
     content = (
         ref.data if ref.data is not None else read_regular(cast(Path, ref.path), MAX_FILE_BYTES)
     )
@@ -215,18 +214,18 @@ def _smaller(picture: Image.Image) -> Image.Image:
 
 
 def _cut(picture: Image.Image) -> Image.Image:
-    """Cut the same share off each side."""
+    """Crop the same share off each side."""
     x, y = round(picture.width * _CROP), round(picture.height * _CROP)
     return picture.crop((x, y, picture.width - x, picture.height - y))
 
 
 def written_on(ref: ImageRef, text: str, place: Place) -> ImageRef:
-    """Draw words in a box at the bottom of the page; ``margin``: along its lower edge alone."""
+    """Draw words in a box at the bottom of the page; ``margin``: only along its lower edge."""
     return _redrawn(ref, lambda picture: drawn_on(picture, text, place))
 
 
 def drawn_on(picture: Image.Image, text: str, place: Place) -> Image.Image:
-    """Draw words on the picture itself, as ``written_on`` does."""
+    """Draw words on the image, as ``written_on`` does."""
     size, colour, ground = _LOOK[place]
     pen = ImageDraw.Draw(picture)
     lines = wrap(text, max(10, int((picture.width - 40) / (size * 0.55))))
@@ -242,7 +241,7 @@ def drawn_on(picture: Image.Image, text: str, place: Place) -> Image.Image:
 
 @cache
 def _other_application(width: int = 1024, height: int = 768) -> ImageRef:
-    """Draw a page of an application that no run is about: a weather report."""
+    """Draw a page of an application that no run uses: a weather report."""
     picture = Image.new("RGB", (width, height), (236, 242, 248))
     pen = ImageDraw.Draw(picture)
     pen.rectangle((0, 0, width, 64), fill=(40, 84, 130))
@@ -272,7 +271,7 @@ def replaced(subject: Subject, _: Generator, old: str, new: str) -> Trajectory:
 
 @transformation
 def lines_ended(subject: Subject, _: Generator, ending: str) -> Trajectory:
-    """End every line of trees, and all reasoning, with ``ending``."""
+    """Append ``ending`` to every line of trees, and to all reasoning."""
 
     def ended(tree: str) -> str:
         return tree.replace("\n", f"{ending}\n") + ending
@@ -286,7 +285,7 @@ _FIRST_ARGUMENT = re.compile(r"^(\w+\(\s*['\"])([^'\"]+)(['\"])")
 
 @transformation
 def elements_renumbered(subject: Subject, rng: Generator) -> Trajectory | NotApplicable:
-    """Give every element of every page another id, by one permutation."""
+    """Give every element of every page a new id, by one permutation."""
     pages = [step.observation for step in subject.trajectory.steps]
     trees = [page.axtree or page.axtree_pruned or "" for page in pages]
     numbers = sorted({bid for tree in trees for bid in _bids(tree) if bid.isdigit()}, key=int)
@@ -311,7 +310,7 @@ def elements_renumbered(subject: Subject, rng: Generator) -> Trajectory | NotApp
 
 @transformation
 def hosts_renamed(subject: Subject, _: Generator, domain: str) -> Trajectory | NotApplicable:
-    """Give the site another address, wherever it is written."""
+    """Change the site's address in all texts."""
     trajectory = subject.trajectory
     hosts = {urlsplit(step.observation.url or "").netloc for step in trajectory.steps} - {""}
     if not hosts or any(host in trajectory.goal for host in hosts):
@@ -335,7 +334,7 @@ def hosts_renamed(subject: Subject, _: Generator, domain: str) -> Trajectory | N
 
 @transformation
 def parameters_reversed(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Reverse the parameters of every address that has two."""
+    """Reverse the query parameters of every address with at least two."""
 
     def several(page: Observation) -> bool:
         return (page.url or "").count("=") > 1
@@ -363,7 +362,7 @@ def goal_framed(subject: Subject, _: Generator, pattern: str) -> Trajectory:
 def step_inserted(
     subject: Subject, _: Generator, action: str, thought: str
 ) -> Trajectory | NotApplicable:
-    """Do something idle in the middle of the run."""
+    """Insert an idle step in the middle of the run."""
     steps = subject.trajectory.steps
     middle = len(steps) // 2
     if len(steps) < 3 or any(step.action == action for step in steps):
@@ -378,7 +377,7 @@ def step_inserted(
 def steps_appended(
     subject: Subject, _: Generator, actions: Sequence[str]
 ) -> Trajectory | NotApplicable:
-    """Append idle steps after the end."""
+    """Append idle steps."""
     steps = subject.trajectory.steps
     if not steps or any(step.action in actions for step in steps):
         return NotApplicable("the run has no step, or does this already")
@@ -406,7 +405,7 @@ def one_tree_kept(
 
 @transformation
 def agent_named(subject: Subject, _: Generator, agent: str) -> Trajectory:
-    """Name another agent in the record."""
+    """Change the agent's name in the record."""
     metadata = {**subject.trajectory.metadata, "agent": agent}
     return subject.trajectory.model_copy(update={"metadata": metadata})
 
@@ -415,7 +414,7 @@ def agent_named(subject: Subject, _: Generator, agent: str) -> Trajectory:
 def picture_changed(
     subject: Subject, _: Generator, how: Literal["compressed", "scaled", "cropped"]
 ) -> Trajectory | NotApplicable:
-    """Encode the last screenshot as JPEG, make it smaller, or cut its sides off."""
+    """Encode the last screenshot as JPEG, scale it down, or crop its sides."""
     ref = subject.trajectory.final.screenshot
     if ref is None or ref.problem:
         return NotApplicable("the last screenshot cannot be read")
@@ -428,7 +427,7 @@ def picture_changed(
 
 @transformation
 def repeats_dropped(subject: Subject, _: Generator, fields: Sequence[str]) -> Trajectory:
-    """Drop what shows the page of the step before again; the last page is kept."""
+    """Drop observations that repeat the page of the step before; the last page is kept."""
     all_steps = subject.trajectory.steps
     steps: list[Step] = []
     for index, step in enumerate(all_steps):
@@ -441,7 +440,7 @@ def repeats_dropped(subject: Subject, _: Generator, fields: Sequence[str]) -> Tr
 
 # Changes of the truth.
 
-# What of a trajectory is the run itself, and not the task.
+# The fields of a trajectory that belong to the run, not to the task.
 _RUN = ("steps", "answer", "official_reward", "terminated", "truncated", "telemetry")
 
 
@@ -458,7 +457,7 @@ def other_run(
     side_effect: bool,
     wrong_answer: bool = False,
 ) -> Trajectory | NotApplicable:
-    """Put another agent's run of the same case, which came out so, in place of this one."""
+    """Replace the run by another agent's run of the same case with the given outcome."""
     for sibling in subject.facts.siblings:
         outcome = (sibling.success, sibling.side_effect, sibling.repetition)
         if outcome == (success, side_effect, False) and (
@@ -472,7 +471,7 @@ def other_run(
 def other_goal(
     subject: Subject, rng: Generator, success: bool, side_effect: bool
 ) -> Trajectory | NotApplicable:
-    """Judge the run against the goal of another case, by that case's checker."""
+    """Replace the goal by that of another case, whose checker determines the truth."""
     wanted = (success, side_effect)
     known = subject.facts.goals
     goals = [one.goal for one in known if (one.success, one.side_effect) == wanted]
@@ -484,7 +483,7 @@ def other_goal(
 
 @transformation
 def answer_of_another(subject: Subject, rng: Generator) -> Trajectory | NotApplicable:
-    """Give the message of another agent, which the checker calls wrong."""
+    """Replace the message by another agent's, which the checker rejects."""
     messages = sorted(
         sibling.trajectory.answer
         for sibling in subject.facts.siblings
@@ -497,7 +496,7 @@ def answer_of_another(subject: Subject, rng: Generator) -> Trajectory | NotAppli
 
 @transformation
 def answer_mended(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Give the right answer in a run whose only fault is the answer."""
+    """Give the right answer in a run whose only error is the answer."""
     answers = subject.facts.answers
     if subject.facts.missed or not answers or not all(one.expected for one in answers):
         return NotApplicable("its fault is not the answer alone")
@@ -507,7 +506,7 @@ def answer_mended(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
 
 @transformation
 def answer_dropped(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Leave the last message out, in a task that asks a question."""
+    """Remove the last message, in a task that asks a question."""
     if not subject.facts.answers:
         return NotApplicable("the task asks no question")
     return with_answer(subject.trajectory, None)
@@ -517,7 +516,7 @@ def answer_dropped(subject: Subject, _: Generator) -> Trajectory | NotApplicable
 def steps_repeated(
     subject: Subject, _: Generator, actions: Sequence[str], times: int, thought: str
 ) -> Trajectory:
-    """Do the same actions several times, with nothing coming of it, before the first step."""
+    """Repeat the same ineffective actions several times before the first step."""
     first, *rest = subject.trajectory.steps
     reasoning = thought if first.reasoning else None
     idle = [
@@ -529,7 +528,7 @@ def steps_repeated(
 
 @transformation
 def second_half_cut(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """End the record in the middle of the run; the last message stays."""
+    """Remove the second half of the run; the last message is kept."""
     steps = subject.trajectory.steps
     kept = steps[: (len(steps) + 1) // 2]
     if len(kept) < 2:
@@ -549,25 +548,25 @@ def answer_replaced(subject: Subject, _: Generator, text: str) -> Trajectory:
 
 @transformation
 def thoughts_begun(subject: Subject, _: Generator, text: str) -> Trajectory:
-    """Begin all reasoning with a text."""
+    """Prepend a text to all reasoning."""
     return each_thought(subject.trajectory, lambda thought: f"{text} {thought}")
 
 
 @transformation
 def last_thought_continued(subject: Subject, _: Generator, text: str) -> Trajectory:
-    """End the last reasoning with a text."""
+    """Append a text to the last reasoning."""
     return with_thought(subject.trajectory, lambda thought: f"{thought} {text}")
 
 
 @transformation
 def thoughts_restated(subject: Subject, _: Generator, text: str, times: int) -> Trajectory:
-    """End all reasoning with a text, several times over."""
+    """Append a text to all reasoning, several times."""
     return each_thought(subject.trajectory, lambda thought: " ".join([thought, *[text] * times]))
 
 
 @transformation
 def thoughts_shortened(subject: Subject, _: Generator) -> Trajectory:
-    """Leave of all reasoning the first sentence."""
+    """Keep only the first sentence of all reasoning."""
 
     def first_sentence(thought: str) -> str:
         head, stop, _ = thought.partition(". ")
@@ -578,15 +577,15 @@ def thoughts_shortened(subject: Subject, _: Generator) -> Trajectory:
 
 @transformation
 def neutral_answer(subject: Subject, _: Generator, as_long_as: str) -> Trajectory:
-    """Put neutral words, as long as a text, before the last message: its last line declares the
-    answer."""
+    """Prepend neutral words, as long as a text, to the last message, whose last line declares
+    the answer."""
     answer = f"{neutral(len(as_long_as))}\n{subject.trajectory.answer}"
     return with_answer(subject.trajectory, answer)
 
 
 @transformation
 def neutral_thoughts(subject: Subject, _: Generator, as_long_as: str) -> Trajectory:
-    """Begin all reasoning with neutral words, as long as a text."""
+    """Prepend neutral words, as long as a text, to all reasoning."""
     words = neutral(len(as_long_as))
     return each_thought(subject.trajectory, lambda thought: f"{words} {thought}")
 
@@ -596,7 +595,7 @@ _CODE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 @transformation
 def outcome_stated(subject: Subject, rng: Generator) -> Trajectory | NotApplicable:
-    """State the exact outcome that the state does not hold."""
+    """State exactly the outcome that the state does not have."""
     facts = subject.facts
     if not facts.missed:
         return NotApplicable("no expectation on its state is unmet")
@@ -614,8 +613,8 @@ def outcome_stated(subject: Subject, rng: Generator) -> Trajectory | NotApplicab
 
 @transformation
 def progress_stated(subject: Subject, _: Generator, named: str, blank: str) -> Trajectory:
-    """Say in the last steps that each expectation on the state holds, one a step; ``blank``: what
-    is written of one that is not known."""
+    """State in the last steps that each expectation on the state holds, one per step; ``blank``
+    replaces an unknown one."""
     facts, changed = subject.facts, subject.trajectory
     wishes = [*facts.held, *facts.missed] if facts.source == "state" else []
     indices = [index for index, step in enumerate(changed.steps) if step.reasoning]
@@ -630,7 +629,7 @@ def progress_stated(subject: Subject, _: Generator, named: str, blank: str) -> T
 
 
 def _without_values(predicate: str) -> str:
-    """Write an expectation without its slots: ``added line: product, quantity``."""
+    """Write an expectation without its values: ``added line: product, quantity``."""
     head, _, columns = predicate.partition(": ")
     names = ", ".join(pair.split(" = ")[0] for pair in columns.split(", ") if pair)
     return f"{head} ({names})" if names else head
@@ -650,7 +649,7 @@ def _successes(subject: Subject) -> list[Trajectory]:
 def page_of_success(
     subject: Subject, _: Generator, fields: Sequence[str]
 ) -> Trajectory | NotApplicable:
-    """Show on the last page what the successful run of the same case saw last."""
+    """Replace the last page by that of the successful run of the same case."""
     for other in _successes(subject):
         page = other.final
         if all(getattr(page, name) for name in fields if name != "axtree_pruned"):
@@ -660,7 +659,7 @@ def page_of_success(
 
 @transformation
 def page_visited(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Go to the address on which the successful run ended, without the operation."""
+    """Visit the last address of the successful run, without the operation."""
     others = _successes(subject)
     if not others or not others[0].final.url or not subject.trajectory.steps:
         return NotApplicable("no successful run of the case has an address")
@@ -672,7 +671,7 @@ def page_visited(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
 
 @transformation
 def entry_retargeted(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Write into an entry what the successful run wrote there; the pages stay."""
+    """Write the successful run's text into an entry; the pages are kept."""
     mine = list(_entries(subject.trajectory))
     for other in _successes(subject):
         for (index, entry), (_index, right) in zip(mine, _entries(other), strict=False):
@@ -690,7 +689,7 @@ def _entries(trajectory: Trajectory) -> Iterable[tuple[int, re.Match[str]]]:
 
 @transformation
 def click_removed(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Leave out the last click."""
+    """Remove the last click."""
     steps = list(subject.trajectory.steps)
     clicks = [n for n, step in enumerate(steps) if (step.action or "").startswith("click")]
     if len(steps) < 4 or not clicks:
@@ -701,7 +700,7 @@ def click_removed(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
 
 @transformation
 def steps_swapped(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
-    """Put two neighbouring steps with different actions in the other order."""
+    """Swap two adjacent steps with different actions."""
     steps = list(subject.trajectory.steps)
     for index in reversed(range(1, len(steps) - 2)):
         if steps[index].action != steps[index + 1].action:
@@ -712,13 +711,13 @@ def steps_swapped(subject: Subject, _: Generator) -> Trajectory | NotApplicable:
 
 @transformation
 def foreign_screenshot(subject: Subject, _: Generator) -> Trajectory:
-    """Show a page of another application at the end."""
+    """Replace the last screenshot by a page of another application."""
     return with_final(subject.trajectory, screenshot=_other_application())
 
 
 @transformation
 def first_page_at_the_end(subject: Subject, _: Generator) -> Trajectory:
-    """Show the first page again at the end."""
+    """Replace the last page by the first one."""
     first, last = subject.trajectory.steps[0].observation, subject.trajectory.final
     fields = ("url", *_TREES, "screenshot", "page_error")
     update: dict[str, Any] = {name: getattr(first, name) for name in fields}
@@ -727,7 +726,7 @@ def first_page_at_the_end(subject: Subject, _: Generator) -> Trajectory:
     return with_steps(subject.trajectory, [*before, shown(step, page)])
 
 
-# Runs that were recorded once more in a real browser with one thing changed: tree, pixels,
+# Runs that were re-recorded in a real browser with one thing changed: tree, pixels,
 # addresses and state agree because nothing was edited (``trajudge env record --variants``).
 
 
@@ -738,8 +737,8 @@ def recorded_again(
     relations: Mapping[LabelQuestion, Relation],
     same_way: bool = False,
 ) -> Trajectory | NotApplicable:
-    """Put the run that was recorded as this variant in place of the source, if its state says
-    of it what the relations say; ``same_way``: and if it visited the same addresses."""
+    """Replace the source by its re-recorded variant, if the state confirms the relations;
+    ``same_way``: and if it visited the same addresses."""
     other = subject.facts.again.get(variant)
     if other is None:
         return NotApplicable("it was not recorded so (trajudge env record --variants)")
@@ -753,7 +752,7 @@ def recorded_again(
 
 
 def _way(trajectory: Trajectory) -> list[str]:
-    """Return the addresses of a run, without their host: an option that is a button in one theme
-    is in a list in another, so that actions may have other names."""
+    """Return the addresses of a run, without the host: themes show options differently, so that
+    action names may differ."""
     urls = (step.observation.url or "" for step in trajectory.steps)
     return [url.partition("://")[2].partition("/")[2] for url in urls]

@@ -36,7 +36,7 @@ from trajudge.rules.settings import (
 )
 from trajudge.rules.values import Mode
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network import given_hosts
+from trajudge.rules.verified.network import hosts_of_options
 from trajudge.rules.verified.runs import (
     Batch,
     Study,
@@ -44,7 +44,6 @@ from trajudge.rules.verified.runs import (
     TaskResult,
     evaluation_screen,
     explored,
-    found_runs,
     is_study,
     judge_all,
     judge_study,
@@ -52,6 +51,7 @@ from trajudge.rules.verified.runs import (
     opened_runs,
     read_study,
     result_of,
+    run_ids,
     summarise,
     verified_judge,
     write_package_results,
@@ -65,10 +65,10 @@ from trajudge.util.files import check_folder
 from trajudge.util.tables import folded, screen_width
 from trajudge.util.terminal import count_of, one_line, progress_bar
 
-# Fields that ask for more than a file of original runs holds.
+# Fields that require more than a file of original runs contains.
 _VERIFIED_ONLY = ("require_activity", "probes", "steps", "workers", "seconds")
 
-# Those that ask for a folder of runs, one for each task.
+# Fields that require a folder of runs, one for each task.
 _FOLDER_ONLY = ("probes", "steps", "workers", "seconds")
 
 
@@ -95,12 +95,12 @@ def evaluate_runs(config: EvaluateConfig) -> Evaluation:
     if row.form == "webarena":
         listed = webarena.load_tasks(config.tasks, row.name, keep_flawed=True)
         originals = {str(task.task_id): task for task in listed}
-        wanted = _wanted(config, originals)
+        wanted = _selected_ids(config, originals)
         judge_runs = _original_study if is_study(config.runs) else _original
         results = judge_runs(config, originals, wanted)
     else:
         tasks = {str(task.task_id): task for task in load_tasks(config.tasks, keep_flawed=True)}
-        wanted = _wanted(config, tasks)
+        wanted = _selected_ids(config, tasks)
         judge_verified = _verified_study if is_study(config.runs) else _verified
         results = judge_verified(config, Mode(mode), tasks, wanted)
     missing = len(wanted - {str(result.task_id) for result in results})
@@ -182,7 +182,7 @@ def _verified_study(
     config: EvaluateConfig, mode: Mode, tasks: Mapping[str, Task], wanted: set[str]
 ) -> list[TaskResult]:
     """Return the results of a study's runs by the rules of WebArena Verified. Raises UserError."""
-    hosts = given_hosts(config.sites, config.site, tasks.values())
+    hosts = hosts_of_options(config.sites, config.site, tasks.values())
     study = _study(config, wanted)
     evaluator = VerifiedEvaluator(mode, hosts, config.require_activity)
     return explored(judge_study(study, tasks, verified_judge(study, evaluator)))
@@ -196,7 +196,7 @@ def _study(config: EvaluateConfig, wanted: set[str]) -> Study:
 def _original_evaluator(
     config: EvaluateConfig, tasks: Mapping[str, webarena.Task]
 ) -> webarena.WebArenaEvaluator:
-    hosts = given_hosts(config.sites, config.site, tasks.values())
+    hosts = hosts_of_options(config.sites, config.site, tasks.values())
     return webarena.WebArenaEvaluator(sites={name: urls[0] for name, urls in hosts.items()})
 
 
@@ -210,7 +210,7 @@ def _original(
     if repeated:
         raise UserError(f"{config.runs}: holds two runs of task {repeated[0]}: keep one")
     chosen = set(_chosen(config, wanted, recorded))
-    # Runs of no task stay, to be named.
+    # Runs of unknown tasks are kept, to be reported.
     kept = [run for run in runs if str(run.task_id) in chosen or str(run.task_id) not in tasks]
     results, start = [], time.perf_counter()
     evaluator = _original_evaluator(config, tasks)
@@ -242,14 +242,14 @@ def _batch(
     config: EvaluateConfig, mode: Mode, folder: Path, tasks: Mapping[str, Task], wanted: set[str]
 ) -> Batch:
     """Return the batch to judge. Raises UserError."""
-    ids = _chosen(config, wanted, found_runs(folder, tasks))
+    ids = _chosen(config, wanted, run_ids(folder, tasks))
     return Batch(
         tasks=tasks,
         folder=folder,
         ids=ids,
         evaluator=VerifiedEvaluator(
             mode=mode,
-            hosts=given_hosts(config.sites, config.site, tasks.values()),
+            hosts=hosts_of_options(config.sites, config.site, tasks.values()),
             activity=config.require_activity,
         ),
         steps=load_steps(config.steps) if config.steps else {},
@@ -267,7 +267,7 @@ def _states(config: EvaluateConfig, tasks: Sequence[Task]) -> dict[str, State]:
     return captured({name: probe for name, probe in probes.items() if name in named})
 
 
-def _wanted(config: EvaluateConfig, tasks: Mapping[str, object]) -> set[str]:
+def _selected_ids(config: EvaluateConfig, tasks: Mapping[str, object]) -> set[str]:
     """Return the ids of the selected tasks. Raises UserError for an id that the file does not
     have."""
     subset = subset_ids(config.subset, config.tasks) if config.subset else frozenset[str]()
@@ -285,7 +285,7 @@ def _chosen(config: EvaluateConfig, wanted: set[str], recorded: Sequence[str]) -
         raise UserError(f"{config.runs}: holds no run of task {without[0]}: add its folder")
     ids = [task_id for task_id in recorded if task_id in wanted]
     if not ids:
-        raise UserError(f"{config.runs}: holds no run of the tasks asked for: ask for others")
+        raise UserError(f"{config.runs}: has no run of the selected tasks: select others")
     return ids
 
 
@@ -313,15 +313,15 @@ def lint(config: LintConfig) -> int:
     severities = chosen_categories(config.category or None, Severity(config.min_severity), rules)
     with progress_bar() as show:
         listed = _watched(tasks, lambda done: show("tasks", done, len(tasks)))
-        found = [one for one in rules.lint(listed) if one.category in severities]
+        findings = [one for one in rules.lint(listed) if one.category in severities]
     unions = {name: parts for name, parts in rules.unions.items() if {*parts} <= {*severities}}
-    counted = counts(found, severities, unions)
-    report = LintReport(path.name, rules.dialect, len(tasks), found, counted)
+    counted = counts(findings, severities, unions)
+    report = LintReport(path.name, rules.dialect, len(tasks), findings, counted)
     with saved_behind_output() as save:
         if config.out:
             save(write_findings, config.out, report)
         sys.stdout.write(lint_screen(report, config.show, config.out, full=config.full))
-    return FAILURES if found and config.fail_on_findings else OK
+    return FAILURES if findings and config.fail_on_findings else OK
 
 
 def _watched(tasks: Sequence[Any], tell: Callable[[int], None]) -> Iterator[Any]:
@@ -334,7 +334,7 @@ def mutate(config: MutateConfig) -> int:
     """Evaluate mutations of correct runs; print, and with ``--out`` write, the errors of the
     rule."""
     path, rules, mode, tasks = open_tasks(config.tasks, config.dialect, config.mode)
-    sites = given_hosts(config.sites, config.site, tasks)
+    sites = hosts_of_options(config.sites, config.site, tasks)
     suite = rules.mutations(tasks, config.runs, mode, sites)
     with progress_bar() as show:
         report = mutation_report(

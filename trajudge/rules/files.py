@@ -55,7 +55,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 def decode(data: bytes, kind: type[Decoded] | Any, source: object) -> Any:
     """Decode JSON as ``kind``. Raises UserError with ``source`` and the field."""
     try:
-        # Of a rule or an answer, no number must not become null, which says something else.
+        # In a rule or an answer NaN must not become null, which has another meaning.
         return python_json.decode(data, _decoder(cast(Any, kind)), numbers=False)
     except RecursionError as error:
         raise UserError(f"{source}: nested too deeply to be read: flatten the file") from error
@@ -75,7 +75,7 @@ def json_value(text: str) -> Any:
     try:
         return _ANY.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        # Both halves of a character may stand in the text one by one.
+        # Both surrogates of a character may be escaped separately.
         whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return python_json.decode(whole.encode(), _ANY)
 
@@ -122,8 +122,8 @@ def flaw_of(error: Exception, data: bytes) -> tuple[TaskFlaw, dict[str, Any]]:
     if not isinstance(record, dict):
         return TaskFlaw("", f"is {json_text(record)}, not an object"), {}
     problem = str(error)
-    found = _PLACE.search(problem)
-    field = found[1] if found else ""
+    match = _PLACE.search(problem)
+    field = match[1] if match else ""
     problem = _PLACE.sub("", problem)
     if named := _NAMED.search(problem):
         field = f"{field}.{named[1]}" if field else named[1]

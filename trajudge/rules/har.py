@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Response as PlaywrightResponse
 
 
-# A body beyond this is no form that an agent filled in.
+# A longer body is not a form that an agent filled in.
 MAX_BODY = 32 * 2**20
 _ABSENT = Raw(b"null")
 _STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf")
 STATIC_SUFFIXES = (*_STATIC, ".ico", ".webp")
 
-# The path of an address of which ``urlsplit``, which takes a hundred times as long, says the same:
-# a plain host, and nothing but visible ASCII in the path.
+# The path of an address, if ``urlsplit``, which takes a hundred times as long, returns the same:
+# with a plain host, and only visible ASCII in the path.
 _PLAIN_PATH = re.compile(r"https?://[A-Za-z0-9._:-]+(/[!-\"$->@-~]*)(?=[?#]|\Z)")
 Resources = Callable[[str], bytes | None]
 """The body that a trace keeps in a file of its own, by its name; None if it has none."""
@@ -344,7 +344,7 @@ def unpack(path: Path) -> Unpacked:
     packed = start.startswith(b"\x1f\x8b")
     data = _gunzipped(path) if packed else read_bytes(path)
     name = path.stem if packed else path.name
-    return Unpacked(_form(data, name), (data,), _beside(path.parent))
+    return Unpacked(_form(data, name), (data,), _folder_resources(path.parent))
 
 
 def _form(data: bytes, name: str) -> Literal["har", "list", "lines"]:
@@ -366,7 +366,7 @@ def _gunzipped(path: Path) -> bytes:
     return utf8(data, path)
 
 
-def _beside(folder: Path) -> Resources:
+def _folder_resources(folder: Path) -> Resources:
     """Read bodies that a HAR file refers to from the file's own folder."""
     data = DataFolder(folder)
 
@@ -388,7 +388,7 @@ def _limited(stored: Resources) -> Resources:
         try:
             data = stored(resource)
         except UserError:
-            return None  # what a check asks for is unknown then
+            return None  # checks that need it are unknown then
         left -= len(data or b"")
         return data
 
@@ -400,7 +400,7 @@ def _from_folder(folder: Path) -> Unpacked:
     if not files:
         raise UserError(f"{folder}: holds no trace.network: name a Playwright trace or a HAR file")
     texts = tuple(read_bytes(file, MAX_UNPACKED, data) for file in files)
-    return Unpacked("lines", texts, _beside(folder))
+    return Unpacked("lines", texts, _folder_resources(folder))
 
 
 def _from_zip(path: Path) -> Unpacked:
@@ -507,7 +507,7 @@ def read_recording(path: Path) -> Recording:
         except msgspec.ValidationError:
             raise
         except msgspec.DecodeError:
-            # Where only Python writes JSON so: a page's text may end in half an emoji.
+            # JSON that only Python writes: a page's text may end in half an emoji.
             mended = tuple(python_json.repaired(text) or text for text in unpacked.texts)
             if mended == unpacked.texts:
                 raise
@@ -572,7 +572,7 @@ def _readable(path: Path, unpacked: Unpacked) -> Iterator[None]:
 SECRET_HEADERS = frozenset({"cookie", "set-cookie", "authorization", "proxy-authorization"})
 """Headers by which somebody could act in the agent's name; lower case."""
 
-# The name of the document in an archive, where Playwright looks for it.
+# The name of the document in an archive, as Playwright expects it.
 _IN_ZIP = "har.har"
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -719,12 +719,12 @@ class TraceRecorder:
         self._ended: dict[PlaywrightRequest, str | None] = {}
         self._responses: dict[PlaywrightRequest, PlaywrightResponse] = {}
         self._entries: dict[PlaywrightRequest, dict[str, Any]] = {}
-        context.on("request", self._asked)
+        context.on("request", self._on_request)
         context.on("response", self._answered)
         context.on("requestfinished", self._finished)
         context.on("requestfailed", self._failed)
 
-    def _asked(self, request: PlaywrightRequest) -> None:
+    def _on_request(self, request: PlaywrightRequest) -> None:
         self._sent.append(request)
 
     def _answered(self, response: PlaywrightResponse) -> None:

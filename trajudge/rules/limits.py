@@ -73,7 +73,7 @@ RUN_SECONDS = 60.0  # that the evaluation of one run may take, by default
 
 SLOW_TRIES = 4
 TRIES = 6
-_MOST = 0.9  # of the time: two clocks are never quite the same
+_MOST = 0.9  # of the time, because two clocks differ slightly
 PATTERN_REPEATS = 100_000
 """Bound on the product of a pattern's counted repeats: ``(a{999}){999}`` is unrolled in memory."""
 
@@ -167,12 +167,12 @@ def compiled(pattern: str, flags: int) -> Any:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of sets that may mean something else one day
+            warnings.simplefilter("ignore")  # of sets whose syntax may change
             re.compile(pattern)
         return regex.compile(pattern, flags)
     except (re.error, regex.error, OverflowError, RecursionError, MemoryError) as error:
         raise BadPattern(
-            f"the pattern {pattern[:60]!r} is no regular expression: {error}"
+            f"the pattern {pattern[:60]!r} is not a regular expression: {error}"
         ) from error
 
 
@@ -214,7 +214,7 @@ def timed(match: Callable[..., Any], pattern: str, text: str, seconds: float) ->
         try:
             return match(text, timeout=limit) is not None
         except TimeoutError:
-            # ``regex`` counts what the other threads of the process use as well (POSIX ``clock``).
+            # ``regex`` also counts the time of other threads of the process (POSIX ``clock``).
             if time.thread_time() - started >= _MOST * seconds:
                 break
             limit *= 2

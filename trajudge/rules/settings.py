@@ -93,7 +93,7 @@ class LintConfig(TaskFileConfig):
     """
 
     epilog: ClassVar[str] = (
-        "exit codes: 0 done, 1 findings of the categories and severities asked for under "
+        "exit codes: 0 done, 1 findings of the selected categories and severities under "
         "--fail-on-findings, 2 a mistake in the call or its files, 130 interrupted"
     )
 

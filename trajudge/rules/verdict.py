@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-# What a comparison saw is kept for the reader, and no reader wants 50 MB of it.
+# Compared values are kept for the reader, who does not need 50 MB of them.
 MAX_SHOWN = 2_000
 MAX_PARTS = 100
 

@@ -1,10 +1,10 @@
 """Statistics for judges of trajectories: numpy in, numpy out, tasks as clusters.
 
-The names below cover where runs of a task depend on each other: rates and their differences over
-tasks, McNemar's test by task, hierarchical intervals of suites; and how hard tasks are. Each is
-imported when it is first used. The modules hold the rest; every function names its source,
-randomness comes only from a ``numpy.random.Generator`` that is passed in, and the digits depend
-neither on the number of threads nor on the block size.
+The names below are for runs of a task that depend on each other (rates and their differences over
+tasks, McNemar's test by task, hierarchical intervals of suites) and for the difficulty of tasks.
+Each is imported on first use; the modules have further functions. Every function names its source,
+randomness comes only from a ``numpy.random.Generator`` argument, and results depend neither on the
+number of threads nor on the block size.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Agreement of annotators over tasks: raw and Cohen's kappa of two, Krippendorff's alpha (2011) of
-any number.
-"""
+"""Agreement of annotators over tasks: raw and Cohen's kappa of two, Krippendorff's alpha (2011)
+of any number."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ TOO_FEW_TASKS = "too few tasks, or none differs from another: no value is exclud
 
 @dataclass(frozen=True)
 class AnnotatorAgreement:
-    """How far annotators agree on ``n`` units of ``clusters`` tasks; every interval (1,).
+    """Agreement of annotators on ``n`` units of ``clusters`` tasks; every interval (1,).
 
     ``raw`` and ``kappa`` are those of the first two annotators, ``alpha`` that of all.
     """
@@ -54,11 +53,11 @@ def annotator_agreement(
     *,
     weights: Floats | None = None,
 ) -> AnnotatorAgreement:
-    """Agreement on labels (annotators, units), ``nan`` = not labelled.
+    """Compute the agreement on labels (annotators, units), ``nan`` = not labelled.
 
-    Units of one cluster (N,) are not independent; clusters lie within ``stratum`` (N,). Kappa is
-    unweighted, alpha takes the distance of ``scale``. Units with one label are left out;
-    ``weights`` (N,) of units are one over the probability with which each was drawn.
+    Units of one cluster (N,) are dependent; clusters lie within ``stratum`` (N,). Kappa is
+    unweighted, alpha has the distance of ``scale``. Units with one label are excluded; ``weights``
+    (N,) of units are the inverse of the probabilities with which they were drawn.
     """
     table = np.asarray(labels, dtype=float)
     paired = ~np.isnan(table[:2]).any(axis=0)
@@ -90,8 +89,8 @@ def krippendorff_alpha(
     confidence: float = 0.95,
     weights: Floats | None = None,
 ) -> Interval:
-    """Alpha (1,) of labels (annotators, units), ``nan`` = not labelled, with its interval over
-    clusters of units (default: every unit is one)."""
+    """Compute alpha (1,) of labels (annotators, units), ``nan`` = not labelled, with its
+    interval over clusters of units (default: every unit is one)."""
     table = np.asarray(labels, dtype=float)
     paired = (~np.isnan(table)).sum(axis=0) > 1
     values = np.unique(table[:, paired][~np.isnan(table[:, paired])])
@@ -142,7 +141,8 @@ def _alpha_parts(values: Floats, scale: Scale) -> Parts:
 
 
 def _distance(margin: Floats, values: Floats, scale: Scale) -> Floats:
-    """Squared distance of every two values (..., V, V); between ranks it depends on the margins."""
+    """Return the squared distance of every two values (..., V, V); between ranks it depends on
+    the margins."""
     if scale == "ordinal":
         ranks = np.cumsum(margin, axis=-1) - margin / 2
         return np.asarray((ranks[..., :, None] - ranks[..., None, :]) ** 2)
@@ -152,8 +152,8 @@ def _distance(margin: Floats, values: Floats, scale: Scale) -> Floats:
 
 
 def _informative(clusters: Clusters) -> Floats:
-    """Pairs of each cluster (C,) that are no agreement on the commonest value, whose number the
-    spread of a chance-corrected agreement rests on."""
+    """Return the number of pairs of each cluster (C,) that do not agree on the most frequent
+    value, which determines the variance of a chance-corrected agreement."""
     size = round(clusters.sums.shape[1] ** 0.5)
     agreed = clusters.sums[:, :: size + 1]
     if not agreed.size:
@@ -164,7 +164,7 @@ def _informative(clusters: Clusters) -> Floats:
 def _ratio(
     clusters: Clusters, parts: Parts, sizes: Floats, confidence: float, undefined: str
 ) -> Interval:
-    """``1 - observed / expected`` (1,) with its Fieller interval, cut to at most 1."""
+    """Return ``1 - observed / expected`` (1,) with its Fieller interval, at most 1."""
     observed, expected = parts
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = float(expected(clusters.total)) if len(clusters.sums) else 0.0

@@ -1,13 +1,12 @@
-"""Maps from a judge's scores to probabilities, and how reliable scores are, bin by bin.
+"""Maps from a judge's scores to probabilities, and the reliability of scores by bin.
 
-Isotonic regression (Zadrozny and Elkan 2002; pool adjacent violators, linear between the scores
-seen) and Platt's sigmoid with his smoothed targets (Platt 1999), of the scores or of their
-log-odds: the latter leaves scores that are probabilities already as they are. Of verdicts alone,
-the share of successes among the accepted and among the rejected, with half a success and half a
-failure more (Jeffreys). Fit on development trajectories and evaluate on others: a map looks
-calibrated on what it was fitted on. The expected calibration error over equal bins (Guo et al.
-2017) is biased upwards; the intervals of the bins, which take tasks for the units, are what can be
-relied on.
+Isotonic regression (Zadrozny and Elkan 2002; pool adjacent violators, linear between the observed
+scores) and Platt's sigmoid with his smoothed targets (Platt 1999), of the scores or of their
+log-odds: the latter keeps scores that are already probabilities. For verdicts alone, the share of
+successes among the accepted and among the rejected, with half a success and half a failure added
+(Jeffreys). Fit on development trajectories and evaluate on others: a map always looks calibrated on
+its own data. The expected calibration error over equal bins (Guo et al. 2017) is biased upwards;
+use the intervals of the bins, with tasks as units.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _STEPS = 100
 
 @dataclass(frozen=True)
 class FittedMap:
-    """From scores to probabilities. Isotonic: ``scores`` ascending with their ``values``; Platt:
-    1 / (1 + exp(-(slope * score + intercept))), the same of the scores' log-odds. Of verdicts the
-    scores are 0 and 1."""
+    """A map from scores to probabilities. Isotonic: ``scores`` ascending with their ``values``;
+    Platt: 1 / (1 + exp(-(slope * score + intercept))), or the same of the scores' log-odds. For
+    verdicts the scores are 0 and 1."""
 
     method: Method
     scores: tuple[float, ...] = ()
@@ -43,7 +42,8 @@ class FittedMap:
     intercept: float = 0.0
 
     def __call__(self, scores: ArrayLike) -> Floats:
-        """Probabilities, same shape; beyond the scores seen the nearest one's (isotonic)."""
+        """Return probabilities of the same shape; beyond the observed scores that of the nearest
+        one (isotonic)."""
         values = np.asarray(scores, dtype=float)
         if self.method in ("platt", "log-odds"):
             values = values if self.method == "platt" else _log_odds(values)
@@ -53,9 +53,9 @@ class FittedMap:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Of every bin that has a trajectory (K,): its ends, how many trajectories of how many tasks,
-    their mean score, and the share of successes with its interval; the error over all bins.
-    ``accepted`` are how many of them the judge's own verdict accepts, if it was given."""
+    """For every bin with a trajectory (K,): its ends, the numbers of trajectories and of tasks,
+    the mean score, and the share of successes with its interval; the error over all bins.
+    ``accepted`` counts those that the judge's own verdict accepts, if known."""
 
     low: Floats
     high: Floats
@@ -85,15 +85,15 @@ def fit_calibration(
         return FittedMap(method, slope=slope, intercept=intercept)
     if method == "verdict":
         return _of_verdicts(x, y, w)
-    levels, place = np.unique(x, return_inverse=True)
-    counts = np.bincount(place, w)
-    fitted = isotonic_regression(np.bincount(place, y * w) / counts, weights=counts).x
+    levels, index = np.unique(x, return_inverse=True)
+    counts = np.bincount(index, w)
+    fitted = isotonic_regression(np.bincount(index, y * w) / counts, weights=counts).x
     return FittedMap(method, tuple(levels.tolist()), tuple(fitted.tolist()))
 
 
 def closer_sigmoid(scores: ArrayLike, truth: ArrayLike, weights: Floats | None = None) -> Method:
-    """Choose the sigmoid with the smaller cross-entropy on scores (N,) and outcomes (N,); both have
-    as many parameters. Raises ValueError unless both outcomes occur."""
+    """Return the sigmoid with the smaller cross-entropy on scores (N,) and outcomes (N,); both
+    have as many parameters. Raises ValueError unless both outcomes occur."""
     x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     w = np.ones(len(x)) if weights is None else weights
     plain, odds = (fit_calibration(x, y, each, weights)(x) for each in ("platt", "log-odds"))
@@ -119,15 +119,15 @@ def reliability(
     accepted: ArrayLike | None = None,
     weights: Floats | None = None,
 ) -> Reliability:
-    """Reliability table of scores (N,) in [0, 1] over ``bins`` equal bins; tasks are clusters.
-    ``accepted`` (N,) are the judge's own verdicts, to be counted; ``weights`` (N,) enter means and
-    rates, not counts."""
+    """Return the reliability table of scores (N,) in [0, 1] over ``bins`` equal bins; tasks are
+    clusters. ``accepted`` (N,) are the judge's own verdicts, which are counted; ``weights`` (N,)
+    apply to means and rates, not to counts."""
     w = np.ones(len(np.asarray(scores))) if weights is None else weights
     x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     tasks = np.unique(np.asarray(task), return_inverse=True)[1]
-    place = np.minimum((x * bins).astype(int), bins - 1)
-    used = np.unique(place)
-    inside = place[:, None] == used
+    index = np.minimum((x * bins).astype(int), bins - 1)
+    used = np.unique(index)
+    inside = index[:, None] == used
     interval = rates_by_cluster(
         inside & y[:, None], inside, tasks, benchmark, weights=weights
     ).interval
@@ -147,7 +147,7 @@ def reliability(
 
 
 def _of_verdicts(x: Floats, y: np.ndarray, w: Floats) -> FittedMap:
-    """Return the two rates; one for both verdicts where the rejected succeed more often."""
+    """Return the two rates; the same for both verdicts if the rejected succeed more often."""
     accepted = x >= 0.5
     hits = np.array([w[~accepted & y].sum(), w[accepted & y].sum()]) + 0.5
     trials = np.array([w[~accepted].sum(), w[accepted].sum()]) + 1

@@ -1,6 +1,5 @@
-"""Which judges differ: McNemar's test by task, the probability of improvement, Holm's correction,
-success rates from many verdicts and few labels.
-"""
+"""Comparison of judges: McNemar's test by task, the probability of improvement, Holm's
+correction, success rates from many verdicts and few labels."""
 
 from __future__ import annotations
 
@@ -28,15 +27,18 @@ _ROUNDING = 1e-12
 
 
 def mcnemar_by_task(first_right: ArrayLike, second_right: ArrayLike, tasks: TaskRuns) -> float:
-    """Compute the exact two-sided p-value of "both are right as often" from who was right (N,).
+    """Compute the exact two-sided p-value of "both are right equally often" from who was right
+    (N,).
 
-    The two judges are swapped in whole tasks, each way as likely (Fisher's randomization of signs,
-    1935), because runs of one task err together: with one run a task it is McNemar's exact test.
+    The two judges are swapped in whole tasks, both ways equally likely (Fisher's randomization of
+    signs, 1935), because errors of runs of one task are dependent: with one run per task it is
+    McNemar's exact test.
     """
     gaps = tasks.sums(np.asarray(first_right, np.int64) - np.asarray(second_right, np.int64))
     sizes, counts = np.unique(np.abs(gaps[gaps != 0]), return_counts=True)
-    if len(sizes) < 2:
-        return _sign_test(int((gaps > 0).sum()), int((gaps < 0).sum()))
+    if len(sizes) < 2:  # a sign test
+        above, below = int((gaps > 0).sum()), int((gaps < 0).sum())
+        return min(1.0, 2 * float(scipy.special.bdtr(min(above, below), above + below, 0.5)))
     total = int((sizes * counts).sum())
     if total > _COUNTED:
         return _transformed(sizes, counts, abs(int(gaps.sum())), total)
@@ -50,8 +52,9 @@ def mcnemar_by_task(first_right: ArrayLike, second_right: ArrayLike, tasks: Task
 
 
 def _transformed(sizes: Ints, counts: Ints, least: int, total: int) -> float:
-    """Return the chance of a sum of at least ``least`` either way, by the inverse Fourier transform
-    of its characteristic function, Π cos(size t) ^ count: exact but for rounding, ``_ROUNDING``."""
+    """Return the probability of a sum of at least ``least`` in either direction, by the inverse
+    Fourier transform of its characteristic function, Π cos(size t) ^ count: exact up to
+    rounding, ``_ROUNDING``."""
     length = 1 << (2 * total + 1).bit_length()
     at = 2 * np.pi * np.arange(length // 2 + 1) / length
     wave = np.ones(len(at))
@@ -62,26 +65,16 @@ def _transformed(sizes: Ints, counts: Ints, least: int, total: int) -> float:
     return float(np.clip(tail, _ROUNDING, 1.0))
 
 
-def _sign_test(above: int, below: int) -> float:
-    """Return the two-sided p-value of as many above as below."""
-    return min(1.0, 2 * _at_most(min(above, below), above + below))
-
-
-def _at_most(heads: int, tosses: int) -> float:
-    """Return the chance of as many heads or fewer."""
-    return float(scipy.special.bdtr(heads, tosses, 0.5)) if heads >= 0 else 0.0
-
-
 def _coin_tosses(n: int) -> Floats:
-    """Return the chances of 0 to n heads (n + 1,)."""
+    """Return the probabilities of 0 to n heads (n + 1,)."""
     logs = scipy.special.gammaln(np.arange(n + 1) + 1.0)
     return np.asarray(np.exp(logs[-1] - logs - logs[::-1] - n * np.log(2)))
 
 
 @dataclass(frozen=True, eq=False)
 class TaskRuns:
-    """How N runs lie in C tasks: their places task by task (N,), how many ``runs`` a task has (C,),
-    and the ``sizes`` of the strata, in tasks."""
+    """The assignment of N runs to C tasks: their indices by task (N,), the number of ``runs``
+    per task (C,), and the ``sizes`` of the strata, in tasks."""
 
     order: Ints
     runs: Ints
@@ -104,11 +97,11 @@ class TaskRuns:
 
 
 def improvement(first: Bools, second: Bools, tasks: TaskRuns, confidence: float = 0.95) -> Interval:
-    """P(X > Y), shape (...): over ``tasks`` of equal weight the chance that a run of ``first``
-    (..., N) is right where one of ``second`` (..., N) is not, a tie counting half (Statistical
-    Precipice, section 6.2; Agarwal et al. 2021).
+    """Compute P(X > Y), shape (...): the mean over ``tasks`` of the probability that a run of
+    ``first`` (..., N) is right and one of ``second`` (..., N) is not, a tie counting half
+    (Statistical Precipice, section 6.2; Agarwal et al. 2021).
 
-    The interval takes tasks for the units, with Student's quantile; undefined below two tasks.
+    The units of the interval are tasks, with Student's quantile; undefined below two tasks.
     """
     difference = first[..., tasks.order].astype(float) - second[..., tasks.order]
     starts = np.cumsum(tasks.runs) - tasks.runs
@@ -122,7 +115,7 @@ def improvement(first: Bools, second: Bools, tasks: TaskRuns, confidence: float 
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """Step-down adjusted p-values (Holm 1979), same shape; ``nan`` is no test and stays so."""
+    """Return step-down adjusted p-values (Holm 1979), same shape; ``nan`` (no test) is kept."""
     p = np.asarray(p_values, dtype=float)
     adjusted = np.full(p.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(p))
@@ -140,8 +133,8 @@ _PARTS = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))
 
 @dataclass(frozen=True)
 class ExchangeTest:
-    """``between``: how often draws of different times differ; ``within``: draws of the same time;
-    ``p_value`` of "the times are exchangeable", one-sided."""
+    """``between``: how often draws of different times differ; ``within``: draws of the same
+    time; ``p_value`` of "the times are exchangeable", one-sided."""
 
     between: float
     within: float
@@ -154,9 +147,9 @@ def exchange_test(
     """Compare two draws at one time with two at another, ``then`` and ``now`` (N, 2) as 0 or 1, of
     N items in the tasks that ``cluster`` (N,) numbers from 0.
 
-    If nothing changed, each of the three ways to part the four draws of a task into pairs is as
-    likely as that of the times: a permutation test, exact whatever the noise of each item is, and
-    however the items of one task hang together.
+    Under the null, each of the three ways to divide the four draws of a task into pairs is as
+    likely as that of the times: a permutation test, exact for any noise of the items and any
+    dependence between items of one task.
     """
     four = np.concatenate([np.asarray(then, float), np.asarray(now, float)], axis=1)
     if not len(four):
@@ -178,7 +171,7 @@ def exchange_test(
 
 
 def _within(four: Floats, parts: tuple[tuple[int, int], tuple[int, int]]) -> Floats:
-    """Return how much the two draws of each part differ (N,), the mean of both parts."""
+    """Return how much the two draws of each pair differ (N,), averaged over both pairs."""
     differ = [np.abs(four[:, a] - four[:, b]) for a, b in parts]
     return np.asarray((differ[0] + differ[1]) / 2)
 
@@ -199,11 +192,11 @@ BIASED = "the judge's own rate: its error is not in the interval, which may miss
 
 @dataclass(frozen=True, eq=False)
 class PoweredRate:
-    """The corrected rate beside its two rivals, each (1,), and the number of labelled ``tasks``.
+    """The corrected rate and its two alternatives, each (1,), and the number of labelled ``tasks``.
 
-    ``power`` in [0, 1] is the weight given to the judge; ``effective_labels`` is how many labels
-    alone would be as precise; ``standard_error`` is that of the corrected rate, ``variance`` its
-    square before ``UNSEEN_TASKS`` bounds it.
+    ``power`` in [0, 1] is the weight of the judge; ``effective_labels`` is the number of labels
+    with the same precision without the judge; ``standard_error`` is that of the corrected rate,
+    ``variance`` its square before the bound of ``UNSEEN_TASKS``.
     """
 
     powered: Interval
@@ -226,12 +219,12 @@ def powered_rate(
     power: float | None = None,
     confidence: float = 0.95,
 ) -> PoweredRate:
-    """Estimate the rate of success over the population that both parts sample.
+    """Estimate the rate of success in the population from which both parts are samples.
 
-    ``labels`` and ``labelled_verdicts`` (n,), ``unlabelled_verdicts`` (N,) may be scores in
-    [0, 1]. Tasks default to one per trajectory; label whole tasks, drawn at random. The variance
-    counts ``PRIOR_CLUSTERS`` tasks more on which the judge is wrong throughout, and at least
-    ``UNSEEN_TASKS``: few labels that show no error do not prove that there is none.
+    ``labels`` and ``labelled_verdicts`` (n,), ``unlabelled_verdicts`` (N,) may be scores in [0, 1].
+    By default each trajectory is a task; label whole tasks, drawn at random. The variance includes
+    ``PRIOR_CLUSTERS`` additional tasks on which the judge is always wrong, and is at least that of
+    ``UNSEEN_TASKS``: a few labels without an error do not prove that there is none.
     """
     y, f, g = (_finite(part) for part in (labels, labelled_verdicts, unlabelled_verdicts))
     if len(y) != len(f):
@@ -263,9 +256,9 @@ def stratified_rate(
 ) -> Interval:
     """Estimate the rate over strata (benchmarks) with known ``shares`` of the population, (1,).
 
-    Every stratum keeps its own power, since judges err differently by benchmark (stratified PPI,
-    Fisch et al. 2024). Errors that no label shows may all lie in the stratum where a task weighs
-    most, but not that many in each. Undefined where any stratum is.
+    Every stratum has its own power, because judges' errors differ by benchmark (stratified PPI,
+    Fisch et al. 2024). Unobserved errors may all be in the stratum whose tasks have the largest
+    weight, but not that many in each. Undefined if any stratum is.
     """
     weights = np.asarray(shares, dtype=float)
     if len(weights) != len(strata) or not np.isclose(weights.sum(), 1):
@@ -286,8 +279,8 @@ def stratified_rate(
 def gain_over_labels(
     strata: Sequence[PoweredRate], shares: ArrayLike, labelled: ArrayLike
 ) -> float:
-    """Return how many times larger the variance of ``stratified_rate`` is from the ``labelled``
-    (H,) trajectories of the strata alone; ``nan`` where any stratum is undefined."""
+    """Return how many times larger the variance of ``stratified_rate`` is with only the
+    ``labelled`` (H,) trajectories of the strata; ``nan`` if any stratum is undefined."""
     parts = np.asarray(shares, dtype=float) ** 2
     parts = parts * np.array([each.standard_error**2 for each in strata])
     effective = np.array([each.effective_labels for each in strata])
@@ -301,7 +294,7 @@ def _unseen(tasks: int) -> float:
 
 
 def _unseen_in(strata: Sequence[PoweredRate], weights: Floats) -> float:
-    """Return the least variance over strata; ``nan`` where any is undefined."""
+    """Return the minimum variance over strata; ``nan`` if any is undefined."""
     least = [_unseen(each.tasks) if each.tasks > 1 else np.nan for each in strata]
     return float((weights**2 * np.array(least)).max())
 
@@ -332,13 +325,14 @@ class _Moments:
         )
 
     def variance(self, power: float) -> float:
-        """Of the corrected mean ``y - power f + power g``."""
+        """Return the variance of the corrected mean ``y - power f + power g``."""
         slope = self.yg - self.yf
         square = self.ff + self.gg - 2 * self.fg
         return max(self.yy + 2 * power * slope + power**2 * square, 0.0)
 
     def best_power(self) -> float:
-        """Find the weight of least variance, clipped to [0, 1]; 0 where the judge never varies."""
+        """Return the weight with the smallest variance, clipped to [0, 1]; 0 if the judge never
+        varies."""
         square = self.ff + self.gg - 2 * self.fg
         if self.unlabelled_tasks < 2 or not square > 0:
             return 0.0
@@ -346,8 +340,9 @@ class _Moments:
 
 
 def _of_others(f: Floats, g: Floats, here: Ints, there: Ints) -> float:
-    """Variance of the mean of the other verdicts; of few tasks at least what as many of all the
-    verdicts have, as the source takes it: few that happen to agree would get all the weight."""
+    """Return the variance of the mean of the other verdicts; for few tasks at least that of as
+    many tasks of all verdicts, as in the source: otherwise a few that agree by chance would get
+    all the weight."""
     own = _covariance(g, there, g, there)
     if not len(g) or len(np.unique(there)) >= ENOUGH_TASKS:
         return own
@@ -356,7 +351,8 @@ def _of_others(f: Floats, g: Floats, here: Ints, there: Ints) -> float:
 
 
 def _covariance(x: Floats, x_tasks: Ints, y: Floats, y_tasks: Ints) -> float:
-    """Covariance of two sample means, from sums over the tasks of both; 0 with fewer than two."""
+    """Return the covariance of two sample means, from sums over the tasks of both; 0 with fewer
+    than two."""
     if not len(x) or not len(y):
         return 0.0
     size = int(max(x_tasks.max(), y_tasks.max())) + 1
@@ -368,7 +364,7 @@ def _covariance(x: Floats, x_tasks: Ints, y: Floats, y_tasks: Ints) -> float:
 
 
 def _only(values: Floats, tasks: Ints, confidence: float, notes: tuple[str, ...]) -> Interval:
-    """Estimate the mean from ``values`` alone, with its interval over tasks."""
+    """Estimate the mean of ``values``, with its interval over tasks."""
     interval = rates_by_cluster(values, np.ones(()), tasks, confidence=confidence).interval
     return Interval(
         interval.estimate, interval.low, interval.high, confidence, (*notes, *interval.notes)
@@ -378,7 +374,8 @@ def _only(values: Floats, tasks: Ints, confidence: float, notes: tuple[str, ...]
 def _codes(
     labelled: ArrayLike | None, n: int, unlabelled: ArrayLike | None, more: int
 ) -> tuple[Ints, Ints]:
-    """Give every task a number, the same in both parts; by default each trajectory is a task."""
+    """Return the index of every task, the same in both parts; by default each trajectory is a
+    task."""
     for tasks, size in ((labelled, n), (unlabelled, more)):
         if tasks is not None and len(np.asarray(tasks)) != size:
             raise ValueError(f"{len(np.asarray(tasks))} task names for {size} verdicts")

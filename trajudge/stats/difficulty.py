@@ -1,4 +1,4 @@
-"""How hard tasks are, and subsets of hard ones (WebArena Verified, section 4.5 and appendix B).
+"""Difficulty of tasks, and subsets of hard ones (WebArena Verified, section 4.5 and appendix B).
 
 ``attempts`` encodes the runs of several agents, ``fit_hazard`` fits the model by penalised
 likelihood (an approximation of the paper's sampling), ``select_hard`` selects the hardest tasks of
@@ -44,7 +44,7 @@ class Attempts:
 
     @cached_property
     def agents_per_task(self) -> Ints:
-        """How many agents attempted each task, (T,)."""
+        """The number of agents that attempted each task, (T,)."""
         return np.bincount(self.task, minlength=len(self.task_names))
 
     def outcomes(self) -> Floats:
@@ -54,10 +54,10 @@ class Attempts:
         return table
 
     def reference_steps(self) -> Floats:
-        """Choose the steps (S,) at which tasks of a site are compared.
+        """Return the steps (S,) at which tasks of a site are compared.
 
-        They are the median of its successes where there are 30, else the 60th percentile of all
-        its attempts; at most the site's 95th percentile, at least 1.
+        They are the median of its successes if there are at least 30, else the 60th percentile of
+        all its attempts; at most the site's 95th percentile, at least 1.
         """
         where = self.site[self.task]
         reference = np.ones(len(self.site_names))
@@ -80,10 +80,10 @@ def attempts(
     category: dict[object, object],
     cap: int = 30,
 ) -> Attempts:
-    """Encode runs (N,); steps are held within 1 and ``cap``.
+    """Encode runs (N,); steps are clipped to 1 and ``cap``.
 
-    ``site``, ``template`` and ``category`` map a task's name to its labels. Raises ValueError on
-    a second run of one agent at one task, and on a task without labels.
+    ``site``, ``template`` and ``category`` map a task's name to its labels. Raises ValueError on a
+    second run of one agent at one task, and on a task without labels.
     """
     agents, who = np.unique(np.asarray(agent), return_inverse=True)
     tasks, task_index = np.unique(np.asarray(task), return_inverse=True)
@@ -153,7 +153,8 @@ def build_design(attempts: Attempts) -> Design:
 
 
 def reference_rows(attempts: Attempts, design: Design) -> sparse.csr_matrix:
-    """Each task (T, P) at its site's reference steps: average agent, budget not exhausted."""
+    """Return the rows of each task (T, P) at its site's reference steps: average agent, budget
+    not exhausted."""
     tasks = np.arange(len(attempts.task_names))
     parts = {
         "mu": sparse.csr_matrix(np.ones((len(tasks), 1))),
@@ -184,9 +185,8 @@ MAX_CYCLES, TOLERANCE, FLOOR = 60, 3e-3, 0.01
 class HazardFit:
     """Log hazard at reference steps for the average agent: mean and standard deviation (T,).
 
-    ``ability`` (A,) sums to zero; ``difficulty`` (T,) is larger where harder; ``scales`` are the
-    fitted standard deviations; ``converged`` tells whether the fit may be trusted: its scales have
-    settled.
+    ``ability`` (A,) sums to zero; ``difficulty`` (T,) is larger for harder tasks; ``scales`` are
+    the fitted standard deviations; ``converged``: the scales have settled.
     """
 
     log_hazard: Floats
@@ -224,10 +224,10 @@ def fit_hazard(attempts: Attempts) -> HazardFit:
 def _settle(
     design: Design, y: Floats, mean: Floats
 ) -> tuple[dict[str, float], Floats, Floats, bool]:
-    """Expectation-maximisation on the log scales, extrapolated as SQUAREM does.
+    """Run expectation-maximisation on the log scales, with SQUAREM's extrapolation.
 
-    Each cycle takes two plain steps and a longer one along their trend (Varadhan and Roland
-    2008): plain steps crawl where a scale tends to zero, which ``FLOOR`` stops.
+    Each cycle has two plain steps and a longer one along their trend (Varadhan and Roland 2008):
+    plain steps are slow if a scale tends to zero, at which ``FLOOR`` stops it.
     """
     effects = mean
 
@@ -275,10 +275,10 @@ def derivatives(log_hazard: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _skewness_shift(design: Design, y: Floats, mode: Floats, covariance: Floats) -> Floats:
-    """First-order distance from the posterior's mode to its mean (Lindley 1980), (P,).
+    """Return the first-order distance from the posterior's mode to its mean (Lindley 1980), (P,).
 
-    An agent's failure bounds a task's hazard from above only, so posteriors lean towards hard
-    and their modes alone would call too few tasks hard.
+    An agent's failure bounds a task's hazard only from above, so that posteriors are skewed towards
+    hard, and by their modes alone too few tasks would be hard.
     """
     predictor, h = design.offset + design.matrix @ mode, 1e-3
     above, below = derivatives(predictor + h, y)[1], derivatives(predictor - h, y)[1]
@@ -349,7 +349,7 @@ TIE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class HardSubset:
-    """Selected tasks in order of choice; hardness and reference success of all tasks (T,).
+    """Selected tasks in order of selection; hardness and reference success of all tasks (T,).
 
     ``very_easy`` (C,) marks the categories with the lower cap.
     """
@@ -388,8 +388,8 @@ def select_hard(
     """Select up to ``cap`` of the hardest tasks of each category, hardest categories first.
 
     A hard task has a reference success of at most ``hard``; a category with a median of at least
-    ``easy`` gives ``cap_easy`` tasks; only tasks that ``min_agents`` attempted are candidates.
-    Among equally hard candidates the site with the fewest tasks so far is preferred, then the lower
+    ``easy`` has ``cap_easy`` tasks; candidates are tasks that ``min_agents`` attempted. Among
+    equally hard candidates the site with the fewest tasks so far is preferred, then the lower
     reference success, then the order of names. The defaults are the released configuration.
     """
     hardness, success = hardness_probability(fit, hard), reference_success(fit)
@@ -415,7 +415,7 @@ def select_hard(
 
 @dataclass(frozen=True, eq=False)
 class SubsetValidation:
-    """Agreement of subset and pool, and the share of resamples that meets each threshold."""
+    """Agreement of subset and pool, and the share of resamples that meet each threshold."""
 
     tau: float
     mae: float
@@ -426,7 +426,8 @@ class SubsetValidation:
 
 
 def kendall_tau(first: Floats, second: Floats) -> Floats:
-    """Tau-b of paired rates (..., A), ties corrected; ``nan`` where all of one side are equal."""
+    """Return tau-b of paired rates (..., A), corrected for ties; ``nan`` if all of one side are
+    equal."""
     i, j = np.triu_indices(first.shape[-1], 1)
     one = np.sign(np.round(first[..., i] - first[..., j], 12))
     two = np.sign(np.round(second[..., i] - second[..., j], 12))
@@ -460,7 +461,7 @@ def validate_subset(
 
 
 def _compare(attempts: Attempts, selected: Ints, weights: Ints) -> tuple[Floats, Floats]:
-    """Tau and mean absolute error (B,) under task weights (B, T)."""
+    """Return tau and mean absolute error (B,) under task weights (B, T)."""
     outcomes = attempts.outcomes()
     won, tried = np.nan_to_num(outcomes).T, (~np.isnan(outcomes)).astype(float).T
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -27,10 +27,10 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """A two-sided interval, or an array of them; ``nan`` where undefined.
+    """A two-sided interval, or an array of them; ``nan`` if undefined.
 
-    ``estimate``, ``low`` and ``high`` have one shape. ``notes`` says in plain sentences why a
-    value is undefined or what limits it.
+    ``estimate``, ``low`` and ``high`` have one shape. ``notes`` are sentences on why a value is
+    undefined or limited.
     """
 
     estimate: Floats
@@ -45,29 +45,29 @@ class Interval:
         return np.asarray(self.high - self.low)
 
     def covers(self, truth: Floats | float) -> Bools:
-        """Tell whether ``truth`` lies inside, ends included; False where undefined."""
+        """Return True where ``truth`` is inside, ends included; False if undefined."""
         return np.asarray((self.low <= truth) & (truth <= self.high))
 
 
 def check_confidence(confidence: float) -> float:
-    """Check the level and return the tail area on each side. Raises ValueError outside (0, 1)."""
+    """Return the tail area on each side. Raises ValueError for a level outside (0, 1)."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence!r}")
     return (1 - confidence) / 2
 
 
 def defined(value: float) -> float | None:
-    """Return a number as a float, None for ``nan``, which no file of ours holds."""
+    """Return a number as a float, None for ``nan``, which trajudge's files do not contain."""
     return None if math.isnan(value) else float(value)
 
 
 def normal_quantile(confidence: float) -> float:
-    """Two-sided standard normal quantile, 1.96 at 95 %."""
+    """Return the two-sided standard normal quantile, 1.96 at 95 %."""
     return float(-scipy.special.ndtri(check_confidence(confidence)))
 
 
 def t_quantile(confidence: float, df: Floats | float) -> Floats:
-    """Two-sided Student quantile at ``df`` degrees of freedom; ``nan`` where df <= 0."""
+    """Return the two-sided Student quantile at ``df`` degrees of freedom; ``nan`` for df <= 0."""
     df = np.asarray(df, dtype=float)
     upper = 1 - check_confidence(confidence)
     return np.asarray(scipy.special.stdtrit(np.where(df > 0, df, np.nan), upper))
@@ -84,7 +84,7 @@ most once in 256 times to stay uniform."""
 
 
 def uniform_indices(bound: int, size: int, rng: np.random.Generator) -> Indices:
-    """``size`` independent integers below ``bound``, (size,), exactly uniform."""
+    """Return ``size`` independent integers below ``bound``, (size,), exactly uniform."""
     digits = 1
     while digits < DIGITS and bound ** (2 * digits) <= 2**BITS:
         digits *= 2
@@ -111,13 +111,13 @@ class Multiplicities:
     def draw(self, rng: np.random.Generator) -> Counts:
         """Draw counts (n, sum(sizes)), which are valid until the next draw."""
         n, width = self._counts.shape
-        flat, place = self._counts.reshape(-1), np.arange(n) * width
+        flat, index = self._counts.reshape(-1), np.arange(n) * width
         flat.fill(0)
         for size in self.sizes:
             block = self._drawn[:size]
             indices = uniform_indices(size, size * n, rng).reshape(size, n)
-            np.add.at(flat, np.add(indices, place, out=block).reshape(-1), np.float32(1))
-            place += size
+            np.add.at(flat, np.add(indices, index, out=block).reshape(-1), np.float32(1))
+            index += size
         return self._counts
 
 
@@ -135,33 +135,34 @@ Key = NDArray[np.uint64]
 
 
 def stream_key(rng: np.random.Generator) -> Key:
-    """128 bits drawn from the caller's generator: the only time that it is touched."""
+    """Return 128 bits from the caller's generator, its only use."""
     return rng.integers(0, 2**64, size=2, dtype=np.uint64)
 
 
 def stream(key: Key, part: int = 0, chunk: int = 0) -> np.random.Generator:
-    """Open the stream of one part (an app, a stage) and one chunk of replicates.
+    """Return the random stream of one part (an app, a stage) and one chunk of replicates.
 
-    numpy's seed sequence keeps streams with different (part, chunk) apart; SFC64 is its quickest
-    generator, which tells where replicates are mostly random numbers.
+    numpy's seed sequence makes streams with different (part, chunk) independent; SFC64 is its
+    fastest generator, which matters where most of the work is random numbers.
     """
     seed = np.random.SeedSequence(key.tolist(), spawn_key=(part, chunk))
     return np.random.Generator(np.random.SFC64(seed))
 
 
 def chunk_size(cells: int, budget: int = 2**17) -> int:
-    """Replicates worked on at once, 16 to 1,000: bounded memory, a function of the data alone."""
+    """Return the number of replicates per chunk, 16 to 1,000: bounded memory, a function of the
+    data alone."""
     return max(16, min(1000, budget // max(cells, 1)))
 
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
-    """Find the thread pools of the libraries loaded by now, numpy's among them."""
+    """Return the thread pools of the loaded libraries, including numpy's."""
     return import_module("threadpoolctl").ThreadpoolController()
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Inside, products run on the calling thread; afterwards the pools are as they were."""
+    """Run products on the calling thread inside this context; afterwards the pools are restored."""
     limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limited
 
@@ -170,15 +171,16 @@ NO_TRIALS = "no trials: a proportion of nothing is undefined"
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Score interval of Wilson (1927): equation 1 of section 4.2. Good from one trial on."""
+    """Return the score interval of Wilson (1927): equation 1 of section 4.2, for one trial or
+    more."""
     n, p = _proportion(successes, trials)
     low, high = wilson_limits(p, n, normal_quantile(confidence))
     return _interval(p, low, high, confidence)
 
 
 def wilson_limits(rate: Floats, trials: Floats, quantile: ArrayLike) -> tuple[Floats, Floats]:
-    """Compute the ends of the score interval of ``rate`` over ``trials``, a whole or an effective
-    number, at a two-sided ``quantile``; all of broadcastable shape."""
+    """Return the ends of the score interval of ``rate`` over ``trials``, an integer or an
+    effective number, at a two-sided ``quantile``; all of broadcastable shape."""
     z2 = np.square(quantile)
     centre = (rate * trials + z2 / 2) / (trials + z2)
     half = np.sqrt(z2 * (rate * (1 - rate) * trials + z2 / 4)) / (trials + z2)
@@ -189,8 +191,8 @@ def wilson_limits(rate: Floats, trials: Floats, quantile: ArrayLike) -> tuple[Fl
 
 
 def exact_limits(rate: Floats, trials: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Compute the ends of Clopper and Pearson's interval of ``rate`` over ``trials``, each of which
-    errs with probability ``tail``; rate and trials of broadcastable shape."""
+    """Return the ends of Clopper and Pearson's interval of ``rate`` over ``trials``, with the
+    error ``tail`` at each; rate and trials of broadcastable shape."""
     hits, misses = rate * trials, (1 - rate) * trials
     with np.errstate(invalid="ignore"):
         low = scipy.special.betaincinv(np.maximum(hits, 1e-12), misses + 1, tail)
@@ -199,7 +201,7 @@ def exact_limits(rate: Floats, trials: Floats, tail: float) -> tuple[Floats, Flo
 
 
 def clopper_pearson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Exact interval of Clopper and Pearson (1934): never below nominal, hence wide."""
+    """Return the exact interval of Clopper and Pearson (1934): conservative, hence wide."""
     n, p = _proportion(successes, trials)
     low, high = exact_limits(p, n, check_confidence(confidence))
     return _interval(p, low, high, confidence)
@@ -236,7 +238,7 @@ ONE_CLUSTER = "fewer than two clusters in every stratum: nothing to resample, no
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Sums per cluster (C, K), and the sizes (H,) of the strata in which clusters lie in order."""
+    """Sums per cluster (C, K), and the sizes (H,) of the strata by which clusters are sorted."""
 
     sums: Floats
     stratum_sizes: Ints
@@ -248,16 +250,16 @@ class Clusters:
 
     @property
     def resamplable(self) -> bool:
-        """Whether any stratum has two clusters or more."""
+        """Whether any stratum has at least two clusters."""
         return bool((self.stratum_sizes > 1).any())
 
 
 def sum_clusters(
     values: ArrayLike, cluster: ArrayLike, stratum: ArrayLike | None = None
 ) -> Clusters:
-    """Add up ``values`` (N, K) by ``cluster`` (N,) within ``stratum`` (N,), labels of any kind.
+    """Sum ``values`` (N, K) by ``cluster`` (N,) within ``stratum`` (N,), labels of any type.
 
-    Raises ValueError on ``nan``: what a missing verdict counts as is decided before.
+    Raises ValueError on ``nan``: the caller decides how a missing verdict counts.
     """
     table = np.asarray(values)
     if table.dtype != bool:  # which takes an eighth of the memory
@@ -285,18 +287,18 @@ def _segments(cluster: ArrayLike, stratum: ArrayLike | None) -> tuple[Ints, Ints
 
 
 def _segment_sums(table: NDArray[Any], order: Ints, starts: Ints) -> Floats:
-    """Add up the rows of ``table`` (N, K) between ``starts`` (C,) of ``order`` (N,): (C, K). A
-    large table of counts is added up column by column, since adding makes a float of each."""
+    """Sum the rows of ``table`` (N, K) between ``starts`` (C,) of ``order`` (N,): (C, K). A
+    large table of counts is summed by column, because the sum converts each to float."""
     if table.dtype != bool or table.size < _AT_ONCE:
         return np.add.reduceat(table[order], starts, dtype=float)
     sums = np.empty((len(starts), table.shape[1]))
-    for place, column in enumerate(table.T):
-        sums[:, place] = np.add.reduceat(column[order], starts, dtype=float)
+    for index, column in enumerate(table.T):
+        sums[:, index] = np.add.reduceat(column[order], starts, dtype=float)
     return sums
 
 
 def _ordered(labels: ArrayLike) -> NDArray[Any]:
-    """Return numbers (N,) in the order of the labels: integers as they are, in their memory."""
+    """Return numbers (N,) in the order of the labels: integers unchanged, without a copy."""
     values = np.asarray(labels)
     if np.issubdtype(values.dtype, np.signedinteger):
         return values
@@ -311,9 +313,9 @@ def cluster_bootstrap(
     n_resamples: int = 10_000,
     confidence: float = 0.95,
 ) -> Interval:
-    """Percentile intervals (S,) of a statistic of totals.
+    """Return percentile intervals (S,) of a statistic of totals.
 
-    Resamples in which a statistic is undefined are left out of its interval, and noted.
+    Resamples with an undefined statistic are excluded from its interval, with a note.
     """
     replicates = bootstrap_replicates(clusters, statistic, rng, n_resamples)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -327,10 +329,10 @@ def cluster_bootstrap(
 def bootstrap_replicates(
     clusters: Clusters, statistic: Statistic, rng: np.random.Generator, n_resamples: int
 ) -> Replicates:
-    """Compute the statistic on every resample, (S, B); all statistics see the same resamples.
+    """Compute the statistic on every resample, (S, B); all statistics have the same resamples.
 
-    Counts are added and divided in float32, which holds the sums exactly and ratios to seven
-    digits; sums that are not small integers take float64.
+    Counts are summed and divided in float32, which represents the sums exactly and ratios to seven
+    digits; sums that are not small integers are in float64.
     """
     if n_resamples < 1:
         raise ValueError(f"n_resamples must be at least 1, not {n_resamples}")
@@ -348,10 +350,10 @@ def bootstrap_replicates(
 
 
 def percentile_interval(estimate: Floats, replicates: Replicates, confidence: float) -> Interval:
-    """Take the ends at the tail quantiles of ``replicates`` (S, B), which are sorted in place.
+    """Return the tail quantiles of ``replicates`` (S, B), which are sorted in place.
 
     Interpolation is linear as in ``numpy.nanquantile``. Undefined replicates sort to the end and
-    are left out; an undefined estimate has no interval.
+    are excluded; an undefined estimate has no interval.
     """
     tail = check_confidence(confidence)
     replicates.sort(axis=1)  # several times faster than selecting: numpy sorts in vector units
@@ -371,7 +373,8 @@ def percentile_interval(estimate: Floats, replicates: Replicates, confidence: fl
 
 
 def _sorted_quantile(rows: Replicates, counts: Ints, q: float) -> Floats:
-    """Quantile of the first ``counts`` values of each sorted row; ``nan`` where there is none."""
+    """Return the quantile of the first ``counts`` values of each sorted row; ``nan`` without
+    any."""
     position = q * np.maximum(counts - 1, 0)
     below = np.floor(position).astype(np.int64)
     above = np.minimum(below + 1, np.maximum(counts - 1, 0))
@@ -381,7 +384,8 @@ def _sorted_quantile(rows: Replicates, counts: Ints, q: float) -> Floats:
 
 
 def _dtype(clusters: Clusters) -> type[np.float32] | type[np.float64]:
-    """float32 where every possible total is an integer that it holds exactly."""
+    """Return float32 if it represents every possible total exactly, because all are small
+    integers."""
     sums = clusters.sums
     largest = len(sums) * np.abs(sums).max(initial=0.0)
     whole = bool((sums == np.rint(sums)).all())
@@ -407,11 +411,11 @@ _LARGEST_CLUSTER = 512
 
 @dataclass(frozen=True, eq=False)
 class ClusteredRates:
-    """Intervals of rates and what they rest on, all of one shape.
+    """Intervals of rates and their evidence, all of one shape.
 
-    ``design_effect`` is how many times larger the variance is than that of independent trials (of
-    weighted ones: of as many independent trials as their weights amount to), at least 1; ``df`` are
-    the degrees of freedom of Student's quantile, infinite where nothing is estimated.
+    ``design_effect`` is the ratio of the variance to that of independent trials (for weighted
+    trials: of as many independent trials as their weights amount to), at least 1; ``df`` are the
+    degrees of freedom of Student's quantile, infinite if nothing is estimated.
     """
 
     interval: Interval
@@ -421,7 +425,7 @@ class ClusteredRates:
 
 @dataclass(frozen=True, eq=False)
 class RateEvidence:
-    """What the limits of rates (...) follow from: ``trials`` is their effective number,
+    """The inputs of the limits of rates (...): ``trials`` is their effective number,
     ``clusters`` the degrees of freedom of the clusters, ``df`` those of the rate."""
 
     rate: Floats
@@ -438,12 +442,11 @@ def clustered_rates(
     confidence: float = 0.95,
     squares: ArrayLike | None = None,
 ) -> ClusteredRates:
-    """Rates (...) from ``hits`` and ``trials`` (..., C) of C clusters, strata in order.
+    """Compute rates (...) from ``hits`` and ``trials`` (..., C) of C clusters, sorted by stratum.
 
-    ``stratum_sizes`` (H,) adds up to C. A trial's hit may be any number in [0, 1] (a reward, a
-    squared error). Of weighted trials, hits and trials are sums of weights and ``squares`` (..., C)
-    the sums of their squares. Undefined, with the reason, without a trial or with all in one
-    cluster.
+    ``stratum_sizes`` (H,) sums to C. A trial's hit may be any number in [0, 1] (a reward, a squared
+    error). With weights, hits and trials are sums of weights and ``squares`` (..., C) sums of their
+    squares. Undefined, with the reason, without a trial or with all in one cluster.
     """
     h, n = np.broadcast_arrays(np.asarray(hits, float), np.asarray(trials, float))
     known = rate_evidence(h, n, np.asarray(stratum_sizes, dtype=np.int64), squares)
@@ -465,12 +468,12 @@ def clustered_rates(
 def rate_evidence(
     hits: Floats, trials: Floats, stratum_sizes: Ints, squares: ArrayLike | None = None
 ) -> RateEvidence:
-    """Compute what the limits of rates (...) follow from; arguments as ``clustered_rates``.
+    """Compute the inputs of the limits of rates (...); arguments as ``clustered_rates``.
 
-    The design effect is that of the linearised variance, drawn towards that of clusters which agree
-    throughout, the more so the fewer clusters show the rarer outcome; at a rate of 0 or 1 it is
-    that one. Of unweighted trials, that of a model is taken unless the linearised one is larger:
-    1 + ρ (Σ n² / Σ n - 1), ρ from ``_correlation``, and ``_between_strata``.
+    The design effect is that of the linearised variance, shrunk towards that of clusters with full
+    agreement, the more the fewer clusters show the rarer outcome; at a rate of 0 or 1 it is the
+    latter. For unweighted trials it is that of a model unless the linearised one is larger: 1 + ρ
+    (Σ n² / Σ n - 1), ρ from ``_correlation``, and ``_between_strata``.
     """
     total = trials.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -519,9 +522,9 @@ def rates_by_cluster(
     confidence: float = 0.95,
     weights: ArrayLike | None = None,
 ) -> ClusteredRates:
-    """Rates (L,) from N observations: ``hits`` and ``trials`` (N, L) by ``cluster`` (N,) within
-    ``stratum`` (N,), labels of any kind; ``weights`` (N,) are positive, such as one over the
-    probability with which each was drawn. Equal weights are none."""
+    """Compute rates (L,) from N observations: ``hits`` and ``trials`` (N, L) by ``cluster`` (N,)
+    within ``stratum`` (N,), labels of any type; ``weights`` (N,) are positive, such as inverse
+    probabilities of being drawn. Equal weights have no effect."""
     h, n = np.broadcast_arrays(np.asarray(hits), np.asarray(trials))
     weight = unequal(weights)
     if weight is not None or h.dtype != bool or n.dtype != bool:
@@ -537,7 +540,7 @@ def rates_by_cluster(
 
 
 def unequal(weights: ArrayLike | None) -> Floats | None:
-    """Return the weights (N,) scaled to a mean of 1, None where all are equal or none is given.
+    """Return the weights (N,) scaled to a mean of 1, None if all are equal or None is given.
     Raises ValueError unless all are positive and finite."""
     if weights is None:
         return None
@@ -552,10 +555,10 @@ def unequal(weights: ArrayLike | None) -> Floats | None:
 def clustered_limits(
     hits: Sequence[bool], cluster: Sequence[Hashable], stratum: Sequence[str] | None = None
 ) -> tuple[float | None, float | None]:
-    """Compute the 95 % limits of the share of ``hits`` as numbers; None below two clusters."""
+    """Return the 95 % limits of the share of ``hits`` as numbers; None below two clusters."""
     if len(set(zip(stratum or repeat(""), cluster, strict=False))) < 2:
         return None, None
-    number = {name: place for place, name in enumerate(dict.fromkeys(cluster))}
+    number = {name: index for index, name in enumerate(dict.fromkeys(cluster))}
     rates = rates_by_cluster(
         np.array(hits, dtype=float), 1.0, [number[name] for name in cluster], stratum
     ).interval
@@ -563,16 +566,16 @@ def clustered_limits(
 
 
 def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None = None) -> Floats:
-    """Variance (...) of the sum of ``values`` (..., C) over draws of clusters within strata, or its
-    covariance with the sum of ``other``.
+    """Return the variance (...) of the sum of ``values`` (..., C) over draws of clusters within
+    strata, or its covariance with the sum of ``other``.
 
-    Strata of one cluster are taken together; a single one among them counts with its square,
-    since its spread is not known.
+    Strata of one cluster are combined; if there is only one of them it counts with its square,
+    because its variance is unknown.
     """
     total = np.zeros(values.shape[:-1])
-    for place in strata_of(tuple(stratum_sizes.tolist())):
-        a, m = values[..., place], len(place)
-        b = a if other is None else other[..., place]
+    for index in strata_of(tuple(stratum_sizes.tolist())):
+        a, m = values[..., index], len(index)
+        b = a if other is None else other[..., index]
         products = np.einsum("...c,...c->...", a, b)
         if m > 1:
             sums = a.sum(axis=-1)
@@ -583,14 +586,15 @@ def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None =
 
 
 def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:
-    """Effective number of clusters less the means that the variance is taken around, at least 1
-    (...), from cluster ``sizes`` (..., C); ``nan`` where fewer than two clusters have a size.
+    """Return the effective number of clusters minus the number of estimated means, at least 1
+    (...), from cluster ``sizes`` (..., C); ``nan`` if fewer than two clusters have a size.
 
     The effective number is (sum of sizes)^2 over the sum of squares (Kish 1965; Carter, Schnepel
-    and Steigerwald 2017): a few large clusters count as few. A stratum in which two clusters or
-    more have a size takes one degree, for its own mean. Where one has, ``between_clusters`` gives
-    that cluster's square around the overall rate, as if such strata were collapsed into one
-    (Cochran 1977, section 5A.12; Wolter 2007, section 2.5): together they take one.
+    and Steigerwald 2017): a few large clusters count as few. A stratum with two or more clusters of
+    positive size uses one degree, for its own mean. For one with a single such cluster
+    ``between_clusters`` has that cluster's square around the overall rate, as if such strata were
+    collapsed into one (Cochran 1977, section 5A.12; Wolter 2007, section 2.5): together they use
+    one.
     """
     squares = np.einsum("...c,...c->...", sizes, sizes)
     some = sizes > 0
@@ -603,31 +607,32 @@ def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:
 
 
 def _between_strata(hits: Floats, trials: Floats, rate: Floats, stratum_sizes: Ints) -> Floats:
-    """Variance (L,) that comes of how many trials fall to strata whose rates differ, beyond that of
-    independent trials, which has it already; as a share of the latter."""
+    """Return the variance (L,) from the random number of trials in strata with different rates,
+    beyond that of independent trials, which includes it; as a share of the latter."""
     added = np.zeros(len(hits))
-    for place in strata_of(tuple(stratum_sizes.tolist())):
-        total, m = trials[:, place].sum(axis=-1), len(place)
+    for index in strata_of(tuple(stratum_sizes.tolist())):
+        total, m = trials[:, index].sum(axis=-1), len(index)
         if m > 1 and m < trials.shape[1]:
-            apart = hits[:, place].sum(axis=-1) / np.maximum(total, 1e-12) - rate
-            spread = trials[:, place].var(axis=-1, ddof=1) * m
+            apart = hits[:, index].sum(axis=-1) / np.maximum(total, 1e-12) - rate
+            spread = trials[:, index].var(axis=-1, ddof=1) * m
             added += apart**2 * np.maximum(spread - total, 0) * (total > 0)
     independent = trials.sum(axis=-1) * rate * (1 - rate)
     return np.where(independent > 1e-12, added / np.maximum(independent, 1e-12), 0.0)
 
 
 def _correlation(hits: Floats, trials: Floats, stratum_sizes: Ints) -> Floats:
-    """Posterior mean (L,) of the correlation within clusters from ``hits`` and ``trials`` (L, C).
+    """Return the posterior mean (L,) of the correlation within clusters from ``hits`` and
+    ``trials`` (L, C).
 
-    The likelihood is beta-binomial, in Pólya's form: the next of i hits so far has the log-odds of
+    The likelihood is beta-binomial, in Pólya's form: after i hits the next one has the log-odds of
     (1 - ρ) p + ρ i. Every stratum has its own p, its rate with half a cluster of each outcome
-    added. A part of a hit counts as that part.
+    added. Fractional hits count as fractions.
     """
     shrink = np.minimum(1.0, _LARGEST_CLUSTER / trials.max(axis=-1, keepdims=True))
     logs = np.zeros((len(hits), len(_CORRELATIONS)))
     base = 1 - _CORRELATIONS[:, None]
-    for place in strata_of(tuple(stratum_sizes.tolist())):
-        h, n = hits[:, place] * shrink, trials[:, place] * shrink
+    for index in strata_of(tuple(stratum_sizes.tolist())):
+        h, n = hits[:, index] * shrink, trials[:, index] * shrink
         some = (n > 0).sum(axis=-1)
         rate = h.sum(axis=-1) / np.maximum(n.sum(axis=-1), 1e-12)
         p = ((rate * some + 0.5) / (some + 1))[:, None, None]
@@ -642,7 +647,7 @@ def _correlation(hits: Floats, trials: Floats, stratum_sizes: Ints) -> Floats:
 
 def _exceeding(sizes: Floats) -> Floats:
     """Count the clusters with more than i, (..., top) for i from 0, of ``sizes`` (..., C) up to
-    ``top``; one that ends between i and i + 1 counts in part."""
+    ``top``; one that ends between i and i + 1 counts as a fraction."""
     top = math.ceil(sizes.max(initial=0.0))
     flat = sizes.reshape(-1, sizes.shape[-1])
     whole = np.floor(np.maximum(flat, 0) + 1e-9).astype(np.int64)
@@ -656,14 +661,14 @@ def _exceeding(sizes: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def strata_of(sizes: tuple[int, ...]) -> tuple[Ints, ...]:
-    """Return the places of the clusters of every stratum, of these sizes (H,); those of one cluster
-    are one stratum."""
+    """Return the indices of the clusters of every stratum, for sizes (H,); strata of one cluster
+    are combined."""
     places = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-    alone = [place for place in places if len(place) == 1]
+    alone = [index for index in places if len(index) == 1]
     joined = [np.concatenate(alone)] if alone else []
-    strata = (*(place for place in places if len(place) > 1), *joined)
-    for place in strata:
-        place.flags.writeable = False  # they are everybody's
+    strata = (*(index for index in places if len(index) > 1), *joined)
+    for index in strata:
+        index.flags.writeable = False  # they are everybody's
     return strata
 
 
@@ -685,10 +690,11 @@ UNBOUNDED = "too few tasks: every value from -1 to 1 agrees with them"
 def clustered_agreement(
     counts: ArrayLike, stratum_sizes: ArrayLike, confidence: float = 0.95
 ) -> tuple[Interval, Interval]:
-    """Kappa's and Matthews' intervals (...), from counts TP, FP, FN, TN of C clusters (..., C, 4).
+    """Return kappa's and Matthews' intervals (...), from counts TP, FP, FN, TN of C clusters (...,
+    C, 4).
 
-    Undefined where a margin is zero, with fewer than two clusters, where every cluster agrees
-    throughout (nothing varies), and where the tasks are too few to exclude any value.
+    Undefined if a margin is zero, with fewer than two clusters, if every cluster agrees fully
+    (nothing varies), and if the tasks are too few to exclude any value.
     """
     cells = np.asarray(counts, dtype=float)
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
@@ -761,13 +767,14 @@ def clustered_differences(
     pairs: Ints | None = None,
     with_p_value: bool = True,
 ) -> RateDifferences:
-    """From ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second, or with ``pairs``
-    (2, P) from those (..., J, C) of J raters, the places of first and second among them: (..., P).
+    """Compute differences from ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second, or
+    with ``pairs`` (2, P) from those (..., J, C) of J raters, the indices of first and second among
+    them: (..., P).
 
-    ``transform`` is an increasing function of a rate, of which the difference is then (F1 of its
-    J). Of weighted trials, ``squares``, of the same shape, are the sums of squared weights
-    (``clustered_rates``). Undefined where either rate or its interval is. The p-value takes a
-    search: without ``with_p_value`` it is nan.
+    ``transform`` is an increasing function of a rate, of which the difference is taken (such as F1
+    of Jaccard's index). With weights, ``squares``, of the same shape, are the sums of squared
+    weights (``clustered_rates``). Undefined if either rate or its interval is. The p-value requires
+    a search: without ``with_p_value`` it is nan.
     """
     h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
@@ -820,9 +827,9 @@ def differences_by_cluster(
     confidence: float = 0.95,
     weights: ArrayLike | None = None,
 ) -> RateDifferences:
-    """Difference (1,) of two rates on N observations: hits of the ``first`` and ``second`` (N,)
-    among ``trials``, (N,) for both or (2, N), by ``cluster`` (N,) within ``stratum`` (N,), labels
-    of any kind; ``weights`` (N,) as of ``rates_by_cluster``."""
+    """Compute the difference (1,) of two rates on N observations: hits of the ``first`` and
+    ``second`` (N,) among ``trials``, (N,) for both or (2, N), by ``cluster`` (N,) within
+    ``stratum`` (N,), labels of any type; ``weights`` (N,) as in ``rates_by_cluster``."""
     hits = np.stack([np.asarray(part, dtype=float) for part in (first, second)])
     tried = np.broadcast_to(np.asarray(trials, dtype=float), hits.shape)
     weight = unequal(weights)
@@ -840,7 +847,8 @@ def differences_by_cluster(
 
 
 def _p_value(ends: Ends, difference: Floats) -> Floats:
-    """By bisection of the level, in its logarithm: small p-values keep their digits."""
+    """Compute p by bisection of the level on a logarithmic scale, so that small p-values are
+    precise."""
     small, large = np.full(difference.shape, np.log(1e-9)), np.zeros(difference.shape)
     for _ in range(_BISECTIONS):
         middle = (small + large) / 2
@@ -858,8 +866,8 @@ Sums = Callable[[Floats], Floats]
 def ratio_limits(
     clusters: Clusters, top: Sums, bottom: Sums, quantile: float
 ) -> tuple[float, float]:
-    """Both ends of ``top / bottom``; ``nan`` where the data exclude no value (the denominator may
-    be zero) and where no cluster differs from another."""
+    """Return both ends of ``top / bottom``; ``nan`` if the data exclude no value (the
+    denominator may be zero) and if all clusters are equal."""
     n, d = (float(part(clusters.total)) for part in (top, bottom))
     by_n, by_d = (influence_values(clusters, part) for part in (top, bottom))
     sizes, t2 = clusters.stratum_sizes, quantile**2
@@ -910,8 +918,9 @@ def sum_scores(
 
 
 def score_statistic(bins: int = BINS) -> Statistic:
-    """Totals (..., 2K + 1 + bins) to ROC-AUC, average precision, Brier's score and calibration
-    error (..., 4); nan where undefined (ROC-AUC of one class, precision without a positive)."""
+    """Convert totals (..., 2K + 1 + bins) to ROC-AUC, average precision, Brier's score and
+    calibration error (..., 4); nan if undefined (ROC-AUC of one class, precision without a
+    positive)."""
 
     def statistic(totals: Floats) -> Floats:
         levels = (totals.shape[-1] - 1 - bins) // 2
@@ -939,8 +948,9 @@ BIASED = "a binned calibration error is biased upwards: --calibration shows ever
 def clustered_scores(
     sums: ArrayLike, stratum_sizes: ArrayLike, bins: int = BINS, confidence: float = 0.95
 ) -> Interval:
-    """ROC-AUC, average precision, Brier's score and calibration error (..., 4) from the sums
-    (..., C, 2K + 1 + bins) of ``sum_scores`` over C clusters; the last without ends."""
+    """Compute ROC-AUC, average precision, Brier's score and calibration error (..., 4) from the
+    sums (..., C, 2K + 1 + bins) of ``sum_scores`` over C clusters; the last without an
+    interval."""
     table, sizes = np.asarray(sums, dtype=float), np.asarray(stratum_sizes, dtype=np.int64)
     levels = (table.shape[-1] - 1 - bins) // 2
     positives, negatives = (
@@ -980,8 +990,8 @@ def _clustered_scores_effective(sizes: Floats) -> Floats:
 
 
 def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Bools:
-    """Columns (N, G, 6) to sum over clusters: ``verdicts`` (N, G) in {1, 0, -1 = missing}
-    beside ``truth`` (N, G)."""
+    """Return columns (N, G, 6) to sum over clusters, from ``verdicts`` (N, G) in {1, 0, -1 =
+    missing} and ``truth`` (N, G)."""
     predicted, right = np.asarray(verdicts), np.asarray(truth, dtype=bool)
     yes, no, none = predicted == 1, predicted == 0, predicted < 0
     cells = [yes & right, yes & ~right, no & right, no & ~right, none & right, none & ~right]

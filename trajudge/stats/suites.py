@@ -1,6 +1,5 @@
-"""Statistics of benchmark suites: trees of outcomes, hierarchical bootstraps, pass@k, performance
-profiles, template-macro success, regret and sensitivity.
-"""
+"""Statistics of benchmark suites: trees of outcomes, hierarchical bootstraps, performance
+profiles, template-macro success, regret and sensitivity."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ NATS = 40.0
 
 @dataclass(frozen=True, eq=False)
 class _Digit:
-    """The laws of one digit: rows are (k, value of the digit) pairs in that order.
+    """The distributions of one digit: rows are (k, value of the digit) pairs in that order.
 
     ``outcomes`` (rows, BUCKETS); ``ends`` (rows, W) is the row's number plus the cumulative
     probability of ``first`` (rows,) and of the outcomes after it.
@@ -64,12 +63,13 @@ class _Digit:
     first: Ints
 
     def draw(self, law: Ints, value: NDArray[np.uint16], rng: np.random.Generator) -> Counts:
-        """One outcome (U, n) for each value of the digit (U, n), under the laws of k (U,)."""
+        """Draw one outcome (U, n) for each value of the digit (U, n), under the distributions of
+        k (U,)."""
         bucket = uniform_indices(BUCKETS, value.size, rng).reshape(value.shape)
-        place = (value * BUCKETS + bucket) + (law * self.values * BUCKETS)[:, None]
-        drawn = self.outcomes.reshape(-1).take(place)
+        index = (value * BUCKETS + bucket) + (law * self.values * BUCKETS)[:, None]
+        drawn = self.outcomes.reshape(-1).take(index)
         split = np.flatnonzero(drawn >= SPLIT)
-        row, inside = np.divmod(place.reshape(-1)[split], BUCKETS)
+        row, inside = np.divmod(index.reshape(-1)[split], BUCKETS)
         sought = row + (inside + rng.random(len(split))) / BUCKETS
         below = np.nextafter(row + 1.0, 0)  # rounding must not reach the next row
         index = np.searchsorted(self.ends.reshape(-1), np.minimum(sought, below), side="right")
@@ -79,29 +79,31 @@ class _Digit:
 
 @dataclass(frozen=True, eq=False)
 class BinomialTables:
-    """Laws of Binomial(R * copies, k / R) for every k up to R / 2; larger k mirror them."""
+    """The distributions of Binomial(R * copies, k / R) for every k up to R / 2; larger k are
+    mirrored."""
 
     rollouts: int
     digits: tuple[_Digit, ...]
 
     def successes(self, copies: NDArray[np.uint16], k: Ints, rng: np.random.Generator) -> Ints:
-        """Successes of ``copies`` (U, n) of cells with ``k`` (U,) successes each, summed, (n,)."""
+        """Return the successes of ``copies`` (U, n) of cells with ``k`` (U,) successes each,
+        summed, (n,)."""
         mirrored = k > self.rollouts // 2
         law = np.where(mirrored, self.rollouts - k, k) - 1
         total = self.rollouts * copies[mirrored].sum(axis=0, dtype=np.int64)
         sign = np.where(mirrored, -1, 1).astype(np.float32)
-        for place, digit in enumerate(self.digits):
-            value = (copies // BASE**place) & (BASE - 1)
+        for index, digit in enumerate(self.digits):
+            value = (copies // BASE**index) & (BASE - 1)
             if value.any():
                 total += (sign @ digit.draw(law, value, rng)).astype(np.int64)
         return np.asarray(total)
 
 
 def binomial_tables(rollouts: int, most_copies: int) -> BinomialTables | None:
-    """Tables for up to ``most_copies``, or None where they would be too large."""
+    """Return tables for up to ``most_copies``, or None if they would be too large."""
     if rollouts > MAX_ROLLOUTS or rollouts * most_copies >= SPLIT:
         return None
-    units = [BASE**place for place in range(4) if BASE**place <= most_copies and rollouts > 1]
+    units = [BASE**index for index in range(4) if BASE**index <= most_copies and rollouts > 1]
     digits = (_digit(rollouts, unit, min(BASE - 1, most_copies // unit)) for unit in units)
     return BinomialTables(rollouts, tuple(digits))
 
@@ -121,8 +123,8 @@ def _digit(rollouts: int, unit: int, largest: int) -> _Digit:
     start = counts.reshape(len(tries), -1)[:, :BUCKETS].astype(np.uint16)
     start[:, 0] += first.astype(np.uint16)
     outcomes = np.cumsum(start, axis=1, dtype=np.uint16)
-    row, place = np.nonzero(edge > scaled)
-    outcomes[row, edge[row, place] - 1] |= SPLIT
+    row, index = np.nonzero(edge > scaled)
+    outcomes[row, edge[row, index] - 1] |= SPLIT
     return _Digit(largest + 1, outcomes, ends + rows, first)
 
 
@@ -160,7 +162,7 @@ class Levels:
     rollouts: bool = True
 
     def axis_switches(self, n_axes: int) -> tuple[bool, ...]:
-        """One switch per axis. Raises ValueError where their number does not match."""
+        """Return one switch per axis. Raises ValueError if their number does not match."""
         if isinstance(self.axes, bool):
             return (self.axes,) * n_axes
         if len(self.axes) != n_axes:
@@ -179,12 +181,12 @@ MAX_COUNTS = 2**22
 
 @dataclass(frozen=True, eq=False)
 class BalancedApp:
-    """What a draw needs; rows of ``copies`` are (type, scenario) pairs in that order.
+    """The tables for a draw; rows of ``copies`` are (type, scenario) pairs in that order.
 
-    ``first_row`` (D,) is where an ordered draw of all axes finds its type in ``copies``
-    (T * S, U), which counts the cells having ``k`` (U,) successes, ascending, with k > 0;
+    ``first_row`` (D,) is the position in ``copies`` (T * S, U) of the type of an ordered draw of
+    all axes; ``copies`` counts the cells with ``k`` (U,) successes, ascending, with k > 0;
     ``rollouts`` is R and ``cells`` the number of configurations of each of ``scenarios``.
-    ``binomials`` draw rollouts by lookup where they are given.
+    ``binomials`` draw rollouts by lookup if they are given.
     """
 
     first_row: Ints
@@ -242,10 +244,10 @@ def balanced_app(
     axes: tuple[bool, ...],
     binomials: Callable[[int], BinomialTables | None],
 ) -> BalancedApp | None:
-    """Tables for an app from its cells, or None where the app is not of this shape.
+    """Return tables for an app from its cells, or None if the app does not have this shape.
 
-    ``successes`` and ``rollouts`` (S, C), ``levels`` (S, C, X); ``axes`` (X,) says which axes
-    are resampled. Rows of cells are in lexicographic order of their levels.
+    ``successes`` and ``rollouts`` (S, C), ``levels`` (S, C, X); ``axes`` (X,) are the resampled
+    axes. Rows of cells are in lexicographic order of their levels.
     """
     scenarios, cells = successes.shape
     grid = [np.unique(axis) for axis in levels[0].T]
@@ -293,7 +295,7 @@ def _copies(marks: Bools, draws: tuple[Ints, ...]) -> NDArray[np.unsignedinteger
 def _types(
     sizes: tuple[int, ...], axes: tuple[bool, ...]
 ) -> tuple[NDArray[np.uint16], tuple[Ints, ...]]:
-    """List the combined type of every ordered draw (D,), and each axis' draws by type (T, L)."""
+    """Return the combined type of every ordered draw (D,), and each axis' draws by type (T, L)."""
     types, draws = np.zeros(1, dtype=np.uint16), []
     for size, resampled in zip(sizes, axes, strict=True):
         ordered = np.arange(size)[None]
@@ -344,7 +346,7 @@ class Tree:
         return self.app[self.scenario_starts]
 
     def filled_share(self) -> float:
-        """Cells that were run, out of the product of the levels that each scenario uses."""
+        """Return the share of the product of each scenario's levels that was run."""
         possible = np.ones(len(self.scenario_starts))
         for axis in self.levels.T:
             base = axis.max() + 1
@@ -370,7 +372,8 @@ def tree_from_cells(
     rollouts: ArrayLike,
     axes: ArrayLike | None = None,
 ) -> Tree:
-    """Build a tree from counts, adding up rows of one cell; shapes as in ``tree_from_rollouts``."""
+    """Build a tree from counts, with rows of one cell summed; shapes as in
+    ``tree_from_rollouts``."""
     k, n = np.asarray(successes, dtype=np.int64), np.asarray(rollouts, dtype=np.int64)
     if not len(k):
         raise ValueError("no rollouts: a tree needs at least one")
@@ -394,8 +397,8 @@ def tree_from_cells(
 
 
 def _distinct_rows(codes: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct rows of ``codes`` (N, K) in their order, and which of them each row is.
-    Rows are told apart by one number each, where it can hold them: quicker to sort."""
+    """Return the sorted distinct rows of ``codes`` (N, K), and the index of each row among them.
+    Rows are encoded as one number each if possible, which is faster to sort."""
     sizes = codes.max(axis=0) + 1
     if prod(sizes.tolist()) >= 2**62:
         cells, inverse = np.unique(codes, axis=0, return_inverse=True)
@@ -469,8 +472,8 @@ class RaggedScenario:
 class RaggedApp:
     """An app's scenarios, and how its cells are averaged and their rollout noise scaled.
 
-    ``axes`` (X,) says which axes are resampled. ``unbiased`` widens rollout noise by
-    R / (R - 1), because resampling R outcomes under-states their variance by that factor.
+    ``axes`` (X,) are the resampled axes. ``unbiased`` multiplies the rollout variance by R / (R -
+    1), because resampling R outcomes underestimates it by that factor.
     """
 
     scenarios: tuple[RaggedScenario, ...]
@@ -579,14 +582,15 @@ WHOLE = "configurations were sampled, not crossed ({:.0%} of the grid): they are
 
 @dataclass(frozen=True, eq=False)
 class Sampler:
-    """A tree made ready to resample: draw as often as you like."""
+    """A tree prepared for resampling."""
 
     apps: tuple[BalancedApp | RaggedApp, ...]
     levels: Levels
     chunk: int
 
     def draw(self, rng: np.random.Generator, n_resamples: int, threads: int = 1) -> Floats:
-        """Replicates of every app's success rate, (B, A); ``threads`` never change a digit."""
+        """Draw replicates of every app's success rate, (B, A); ``threads`` never change the
+        result."""
         key = stream_key(rng)
         rates = np.empty((n_resamples, len(self.apps)))
 
@@ -625,10 +629,10 @@ def hierarchical_bootstrap(
     confidence: float = 0.95,
     threads: int = 1,
 ) -> SuiteBootstrap:
-    """Percentile intervals of a suite statistic and of each app's success rate.
+    """Return percentile intervals of a suite statistic and of each app's success rate.
 
-    Percentiles of few scenarios are too narrow: the mean over apps, and every app's rate, get
-    ``clustered_success`` where an app has fewer than ``ENOUGH_SCENARIOS``.
+    Percentiles of few scenarios are too narrow: the mean over apps, and every app's rate, have the
+    intervals of ``clustered_success`` if an app has fewer than ``ENOUGH_SCENARIOS``.
     """
     how, notes = _configurations(tree, configurations, estimand)
     levels = FULL if estimand == "new_scenarios" else ROLLOUTS
@@ -700,7 +704,7 @@ def prepare(
     configurations: Configurations = "axes",
     unbiased: bool = False,
 ) -> Sampler:
-    """Build the tables for drawing: a quick exact form for balanced apps, else a general one."""
+    """Build the tables for drawing: a fast exact form for balanced apps, else a general one."""
     whole = configurations == "whole"
     switches = levels.axis_switches(tree.levels.shape[1])
     if whole:
@@ -741,7 +745,8 @@ def _balanced(
     axes: tuple[bool, ...],
     binomials: Callable[[int], BinomialTables | None],
 ) -> BalancedApp | None:
-    """Build the quick form of the scenarios that ``starts`` separates; None if they forbid it."""
+    """Build the fast form of the scenarios that ``starts`` separates; None if they are not
+    balanced."""
     sizes = np.diff(starts)
     if (sizes != sizes[0]).any():
         return None
@@ -800,35 +805,6 @@ def _interval(
     )
 
 
-def pass_at_k(successes: ArrayLike, trials: ArrayLike, k: int) -> Floats:
-    """Unbiased P(at least one success in k attempts), per task; ``nan`` where trials < k."""
-    c, n = _counts(successes, trials, k)
-    return np.asarray(np.where(n < k, np.nan, 1 - _all_drawn_from(n - c, n, k)))
-
-
-def pass_hat_k(successes: ArrayLike, trials: ArrayLike, k: int) -> Floats:
-    """Unbiased P(success in all of k attempts), written pass^k; ``nan`` where trials < k."""
-    c, n = _counts(successes, trials, k)
-    return np.asarray(np.where(n < k, np.nan, _all_drawn_from(c, n, k)))
-
-
-def _counts(successes: ArrayLike, trials: ArrayLike, k: int) -> tuple[Ints, Ints]:
-    c, n = np.broadcast_arrays(
-        np.asarray(successes, dtype=np.int64), np.asarray(trials, dtype=np.int64)
-    )
-    if k < 1 or not ((c >= 0) & (c <= n)).all():
-        raise ValueError("k must be at least 1, and successes between 0 and trials")
-    return c, n
-
-
-def _all_drawn_from(marked: Ints, n: Ints, k: int) -> Floats:
-    """P(all of k drawn without replacement out of n are marked), as a product of k factors."""
-    chance = np.ones(marked.shape)
-    for drawn in range(k):
-        chance *= np.maximum(marked - drawn, 0) / np.maximum(n - drawn, 1)
-    return chance
-
-
 TIE = 1e-12
 
 """Rates this close to a threshold are equal to it: 3 / 10 computed two ways must not differ."""
@@ -851,10 +827,6 @@ class Regret:
     wrong: Floats
     regret: Floats
 
-    def incurred(self, declared: Bools) -> float:
-        """Total over the apps (A,) where a method declares a winner."""
-        return float(self.regret[declared].sum())
-
 
 def expected_regret(
     first: Tree,
@@ -863,10 +835,11 @@ def expected_regret(
     n_splits: int = 500,
     halves: Halves = "rollouts",
 ) -> Regret:
-    """Regret of selecting on half the data at one cell per scenario: half the rollouts of each (at
-    least one), or of every app half the scenarios (at least one) with all their rollouts.
+    """Compute the regret of selecting on half the data at one cell per scenario: half the rollouts
+    of each (at least one), or of every app half the scenarios (at least one) with all their
+    rollouts.
 
-    Both trees must hold the same cells. A tie selects either with equal chance.
+    Both trees must have the same cells. A tie selects either with equal probability.
     """
     for name in ("app", "scenario", "levels"):
         if not np.array_equal(getattr(first, name), getattr(second, name)):
@@ -897,8 +870,8 @@ def _half_rates(tree: Tree, cells: Ints, rng: np.random.Generator) -> Floats:
 
 
 def _half(app: Ints, n: int, rng: np.random.Generator) -> Bools:
-    """Which scenarios are shown in each of ``n`` splits (n, S): half of every app's, which ``app``
-    (S,) names in order."""
+    """Return which scenarios are used in each of ``n`` splits (n, S): half of every app's, which
+    ``app`` (S,) lists in order."""
     sizes = np.bincount(app)
     order = np.lexsort((rng.random((n, len(app))), np.broadcast_to(app, (n, len(app)))))
     rank = np.argsort(order, axis=1) - (np.cumsum(sizes) - sizes)[app]
@@ -907,7 +880,7 @@ def _half(app: Ints, n: int, rng: np.random.Generator) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Mean absolute difference along one axis, its noise floor, their difference, the tail.
+    """Mean absolute difference along one axis, its noise floor, and their difference.
 
     ``differences`` (P,) are signed, first level minus second. All ``nan`` without a pair.
     """
@@ -915,7 +888,6 @@ class Sensitivity:
     mad: float
     floor: float
     excess: float
-    percentile_90: float
     differences: Floats
 
 
@@ -924,11 +896,10 @@ def mad_decomposition(tree: Tree, axis: int) -> Sensitivity:
     first, second = matched_pairs(tree, axis)
     differences = tree.rates[first] - tree.rates[second]
     if not len(first):
-        return Sensitivity(np.nan, np.nan, np.nan, np.nan, differences)
+        return Sensitivity(np.nan, np.nan, np.nan, differences)
     floor = float(noise_floor(tree, first, second).mean())
-    sizes = np.abs(differences)
-    mad = float(sizes.mean())
-    return Sensitivity(mad, floor, mad - floor, float(np.quantile(sizes, 0.9)), differences)
+    mad = float(np.abs(differences).mean())
+    return Sensitivity(mad, floor, mad - floor, differences)
 
 
 def matched_pairs(tree: Tree, axis: int) -> tuple[Ints, Ints]:
@@ -945,7 +916,8 @@ def matched_pairs(tree: Tree, axis: int) -> tuple[Ints, Ints]:
 
 
 def noise_floor(tree: Tree, first: Ints, second: Ints) -> Floats:
-    """E|difference| of every pair (P,) when its successes are dealt at random (hypergeometric)."""
+    """Return E|difference| of every pair (P,) if its successes are randomly assigned
+    (hypergeometric)."""
     total = tree.successes[first] + tree.successes[second]
     deals = np.stack([total, tree.rollouts[first], tree.rollouts[second]], axis=1)
     kinds, which = np.unique(deals, axis=0, return_inverse=True)
@@ -979,7 +951,8 @@ class TemplateMacro:
 
 
 def t_interval(groups: Sequence[ArrayLike], confidence: float = 0.95) -> Interval:
-    """Means of G groups of units, each with its t-interval over units: (G,). ``nan`` is no unit."""
+    """Return means of G groups of units, each with its t-interval over units: (G,). ``nan`` is
+    excluded."""
     means, halves = np.full(len(groups), np.nan), np.full(len(groups), np.nan)
     short = False
     for i, group in enumerate(groups):
@@ -996,7 +969,7 @@ def t_interval(groups: Sequence[ArrayLike], confidence: float = 0.95) -> Interva
 
 
 def t_half_width(values: ArrayLike, confidence: float = 0.95) -> float | None:
-    """Half of the t-interval over units (n,); None for fewer than two, whose spread is not seen."""
+    """Return half of the t-interval over units (n,); None for fewer than two."""
     interval = t_interval([values], confidence)
     return None if np.isnan(interval.low[0]) else float(interval.width[0] / 2)
 
@@ -1004,7 +977,8 @@ def t_half_width(values: ArrayLike, confidence: float = 0.95) -> float | None:
 def template_macro(
     template: ArrayLike, site: ArrayLike, success: ArrayLike, confidence: float = 0.95
 ) -> TemplateMacro:
-    """From attempts (N,): a template is a (site, template) pair, its rate the mean of its tasks.
+    """Compute template-macro success from attempts (N,): a template is a (site, template) pair, its
+    rate the mean of its tasks.
 
     ``success`` may be fractional (a task's mean over attempts). Raises ValueError on ``nan``.
     """
@@ -1028,10 +1002,10 @@ def template_macro(
 def cluster_t_interval(
     tree: Tree, confidence: float = 0.95, estimand: Estimand = "new_scenarios"
 ) -> Interval:
-    """Interval of the mean over apps of nested app rates, shape (1,).
+    """Return the interval of the mean over apps of nested app rates, shape (1,).
 
-    Undefined, with the reason, where an app has one scenario (``new_scenarios``) or a cell one
-    rollout (``these_scenarios``).
+    Undefined, with the reason, if an app has one scenario (``new_scenarios``) or a cell one rollout
+    (``these_scenarios``).
     """
     estimate = app_rates(tree).mean(keepdims=True)
     if estimand == "these_scenarios":

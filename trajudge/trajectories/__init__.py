@@ -1,7 +1,7 @@
-"""The record of a run.
+"""Trajectories: records of runs.
 
-``model`` has the nouns (Trajectory, Step, Observation, TrajectoryKey), ``loaders/`` one module
-a file format, ``store`` our own format, ``hub`` copies of published data sets, ``represent`` what a
-judge is shown of a trajectory, ``images`` the only place where pixels are read, ``sample/`` the
+``model`` has the types (Trajectory, Step, Observation, TrajectoryKey), ``loaders/`` one module per
+file format, ``store`` trajudge's own format, ``hub`` copies of published data sets, ``represent``
+the parts of a trajectory that a judge is shown, ``images`` all reading of pixels, ``sample/`` the
 bundled trajectories. The public names are those of ``trajudge``.
 """

@@ -1,7 +1,7 @@
-"""What an agent told the user last, read out of BrowserGym actions without running them.
+"""Extract an agent's last message to the user from BrowserGym actions without executing them.
 
-An action is Python-like text such as ``send_msg_to_user("Done.")``, now and then several calls in
-a row, and not always valid: agents forget to escape quotes.
+An action is Python-like text such as ``send_msg_to_user("Done.")``, sometimes several calls in a
+row, and not always valid: agents forget to escape quotes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ _DECLARED = "answer"  # ``answer(value)``: an answer as a value, not as a senten
 _MESSAGES = ("send_msg_to_user", "report_infeasible", "report_infeasible_instructions")
 _SPEAKING = (*_MESSAGES, _DECLARED)
 _MAX_PARSED = 100_000
+_NAMES_MESSAGE = re.compile(rf"{'|'.join(_MESSAGES)}|{_DECLARED}\(")
 _CALL = re.compile(rf"^\s*(?:{'|'.join(_SPEAKING)})\s*\((.*)\)", re.DOTALL | re.MULTILINE)
 _DISTINCT = 5  # letters and digits of an answer that an action does not hold by chance
 _ENDING = re.compile(
@@ -33,26 +34,25 @@ _NAMED = re.compile(r"\s*\w+\s*=\s*(?=['\"])")
 
 
 def last_message_to_user(actions: Iterable[str | None]) -> str | None:
-    """Return the answer of a run: the text of its last message; None if it sent nothing."""
-    answer = None
-    for action in actions:
-        message = message_to_user(action)
-        answer = answer if message is None else message
-    return answer
+    """Return the answer of a run: the text of its last message; None without one."""
+    for action in reversed([*actions]):
+        if (message := message_to_user(action)) is not None:
+            return message
+    return None
 
 
 def holds_answer(actions: Sequence[str | None], answer: str) -> bool:
-    """Tell whether who reads the actions reads the answer: as a message, or in the last action,
-    however that writes it (``ANSWER; ...``, ``stop [...]``, ``done({"text": "..."})``)."""
+    """Return True if the actions contain the answer: as a message, or in the last action in any
+    form (``ANSWER; ...``, ``stop [...]``, ``done({"text": "..."})``)."""
     last = next((action for action in reversed(actions) if action), "")
     letters = _letters(answer)
-    # A number stands in an element's id, too: ``click('142')`` is no answer of 42.
+    # Elements' ids contain numbers, too: ``click('142')`` is not the answer 42.
     is_told = len(letters) >= _DISTINCT or _ENDING.search(last) is not None
     return (is_told and letters in _letters(last)) or last_message_to_user(actions) == answer
 
 
 def _letters(text: str) -> str:
-    """Leave out what quoting changes: escapes, blanks and punctuation."""
+    """Remove characters that quoting changes: escapes, blanks and punctuation."""
     text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     return _QUOTED.sub("", text).casefold()
 
@@ -69,18 +69,18 @@ def declares_infeasible(actions: Sequence[str | None]) -> bool:
 
 
 def message_to_user(action: str | None) -> str | None:
-    """Return the text of a ``send_msg_to_user`` or ``report_infeasible`` (the last one, of several
-    calls), of a declared ``answer(value)`` the JSON object ``{"answer": ...}``, as our own agents'
-    runs record it; None for any other action.
+    """Return the text of a ``send_msg_to_user`` or ``report_infeasible`` (of several calls the
+    last), of a declared ``answer(value)`` the JSON object ``{"answer": ...}``, as trajudge's own
+    agents record it; None for any other action.
 
-    A message that is no Python literal (agents forget to escape quotes) is given as it stands.
+    A message that is not a Python literal (agents forget to escape quotes) is returned unchanged.
     """
-    if not action or not any(name in action for name in (*_MESSAGES, f"{_DECLARED}(")):
+    if not action or not _NAMES_MESSAGE.search(action):
         return None
     if len(action) <= _MAX_PARSED:
         try:
             with warnings.catch_warnings():
-                # "\d" in a message is the agent's slip, no news for the user.
+                # "\d" in a message is the agent's error and needs no warning.
                 warnings.simplefilter("ignore")
                 return _spoken(ast.parse(action.strip()))
         except (SyntaxError, ValueError, MemoryError, RecursionError):

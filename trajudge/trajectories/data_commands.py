@@ -1,4 +1,4 @@
-"""What ``trajudge data fetch``, ``data convert`` and ``data sources`` do."""
+"""The commands ``trajudge data fetch``, ``data convert`` and ``data sources``."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def _screenshots(text: str) -> tuple[Shown, ...]:
 
 
 def _chosen(copy: HubCopy, config: FetchConfig) -> list[agentrewardbench.LabelledRun]:
-    """Keep the runs of the named benchmarks, agents and tasks. Raises UserError for a name that no
-    run has."""
+    """Return the runs of the named benchmarks, agents and tasks. Raises UserError for a name
+    without a run."""
     runs = agentrewardbench.labelled_runs(copy)
     for option, column in (("benchmark", "benchmark"), ("agent", "agent"), ("task", "task_id")):
         names: tuple[str, ...] = getattr(config, option)
@@ -97,7 +97,7 @@ def _chosen(copy: HubCopy, config: FetchConfig) -> list[agentrewardbench.Labelle
 
 
 def convert(config: ConvertConfig) -> int:
-    """Convert, name what could not be read, and return the exit code (1: something was not)."""
+    """Convert, list what could not be read, and return the exit code (1 if there is any)."""
     source = resolve_sample(config.source)
     goals = read_goals(config.goals) if config.goals else None
     with naming("IN"):
@@ -128,7 +128,7 @@ def convert(config: ConvertConfig) -> int:
 
 
 def show_sources(config: SourcesConfig) -> int:
-    """Print the register of data sets, or one card of it."""
+    """Print the register of data sets, or one card."""
     cards = [source_card(config.name)] if config.name else [*source_cards().values()]
     if config.json_output:
         content = [card.model_dump(mode="json") for card in cards]

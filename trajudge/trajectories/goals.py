@@ -1,12 +1,12 @@
-"""``--goals FILE``: what the tasks asked for, where the runs' own files do not say.
+"""``--goals FILE``: goals of tasks, for runs whose own files do not contain them.
 
 The file is a JSON object ``{task_id: goal}``, or a table (CSV, JSON, JSON lines, Parquet) with the
-columns ``task_id`` and ``goal``. A loader whose format holds no goal yields the
-trajectory with an empty one; ``with_goals`` fills it in, and makes the trajectory ``Unreadable``
-where nobody told it, so that it is counted for its agent and never judged without its task.
+columns ``task_id`` and ``goal``. A loader whose format has no goal yields the trajectory with an
+empty one; ``with_goals`` sets it, or makes the trajectory ``Unreadable`` without one, so that it is
+counted for its agent and never judged without its task.
 
-Where data is named, its goals may be named with it: ``KIND:PATH::goals=FILE``. So a run's folder
-says both, and whatever reads the run's data again reads it with its goals.
+A data specification may name its goals: ``KIND:PATH::goals=FILE``. A run's folder records it, so
+that the data are read with their goals again.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ _JSON: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 class GoalsFile(NamedTuple):
-    """The goals by task id, the file that they stand in, and its SHA-256."""
+    """The goals by task id, their file, and its SHA-256."""
 
     file: Path
     digest: str
     by_task: Mapping[str, str]
 
     def of(self, trajectory: Trajectory) -> str | None:
-        """Look the goal up by the raw task id, then by the canonical one."""
+        """Return the goal of the raw task id, else of the canonical one."""
         raw = self.by_task.get(trajectory.raw_task_id)
         return raw if raw is not None else self.by_task.get(trajectory.key.task_id)
 
 
 def split_goals(spec: str) -> tuple[str, Path | None]:
-    """Split ``KIND:PATH::goals=FILE`` in the data and the file of its goals, None if none is
-    named."""
+    """Split ``KIND:PATH::goals=FILE`` into the data and the file of its goals (None without
+    one)."""
     source, mark, file = spec.rpartition(_MARK)
     return (source, Path(file).expanduser()) if mark and source and file else (spec, None)
 
 
 def join_goals(source: str, file: Path | None) -> str:
-    """Name data and the file of its goals as ``split_goals`` takes them."""
+    """Join data and the file of its goals, as ``split_goals`` parses them."""
     return f"{source}{_MARK}{file}" if file else source
 
 
 def read_goals(file: Path) -> GoalsFile:
-    """Read the goals of a file. Raises UserError for one that is neither, holds no
-    goal, or gives one task two goals."""
+    """Read the goals of a file. Raises UserError for another format, a file without a goal, or a
+    task with two goals."""
     try:
         content = read_regular(file, MAX_BYTES)
     except UnsafeFile as error:
@@ -68,20 +68,22 @@ def read_goals(file: Path) -> GoalsFile:
     except OSError as error:
         raise UserError(f"--goals {file}: {error.strerror}: name {_SHAPES}") from None
     goals: dict[str, str] = {}
-    for place, task_id, goal in _entries(file, utf8(content, file)):
+    for location, task_id, goal in _entries(file, utf8(content, file)):
         task, wanted = _text(task_id), _text(goal)
         if not task or not wanted:
-            raise UserError(f"--goals {file}: {place} has no task_id or no goal: write both")
+            raise UserError(f"--goals {file}: {location} has no task_id or no goal: write both")
         if goals.setdefault(task, wanted) != wanted:
-            raise UserError(f"--goals {file}: {place} gives task {task!r} a second goal: keep one")
+            raise UserError(
+                f"--goals {file}: {location} gives task {task!r} a second goal: keep one"
+            )
     if not goals:
         raise UserError(f"--goals {file}: holds no goal: write {_SHAPES}")
     return GoalsFile(file, sha256(content).hexdigest(), goals)
 
 
 def with_goals(items: Loaded, goals: GoalsFile | None) -> Loaded:
-    """Give every trajectory the goal that the file has for its task, in place of its own; one that
-    has none from either becomes Unreadable."""
+    """Replace the goal of every trajectory by the file's, if it has one; a trajectory without
+    either becomes Unreadable."""
     for trajectory in items:
         if isinstance(trajectory, Unreadable):
             yield trajectory
@@ -102,7 +104,7 @@ def with_goals(items: Loaded, goals: GoalsFile | None) -> Loaded:
 
 
 def _entries(file: Path, content: bytes) -> Iterator[tuple[str, object, object]]:
-    """Yield place, task id and goal of every entry."""
+    """Yield position, task id and goal of every entry."""
     try:
         value = python_json.decode(content, _JSON)
     except (ValueError, RecursionError):
@@ -129,7 +131,7 @@ def _entries(file: Path, content: bytes) -> Iterator[tuple[str, object, object]]
 
 
 def _text(value: object) -> str:
-    """Return an id or a goal as text: whole numbers are ids too."""
+    """Return an id or a goal as text; integers are valid ids."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value.strip() if isinstance(value, str) else ""

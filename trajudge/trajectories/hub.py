@@ -1,7 +1,7 @@
 """Local copies of data sets on the Hugging Face Hub.
 
-Only needed files are fetched, each checked against the hash that the hub lists for it. A copy's
-folder keeps ``.trajudge/copy.json`` (its revision) and the listings of folders, so that a complete
+Only required files are downloaded, each checked against the hash in the hub's listing. A copy's
+folder has ``.trajudge/copy.json`` (its revision) and the listings of folders, so that a complete
 copy is read without a request.
 """
 
@@ -43,7 +43,7 @@ R = TypeVar("R")
 _RECORD = ".trajudge"
 _ATTEMPTS = 5
 _MAX_WAIT_SECONDS = 300.0
-# So many failing requests in a row are the hub's trouble, not that of single files.
+# So many failing requests in a row are an error of the hub, not of single files.
 _GIVE_UP = 8
 # The hub lists a folder of this depth with all that is in it: cleaned/BENCHMARK/AGENT.
 _LISTED_DEPTH = 3
@@ -58,16 +58,16 @@ class Listed(NamedTuple):
 
 
 class FileUnavailable(UserError):
-    """One file cannot be fetched now, although the hub can be reached."""
+    """One file cannot be downloaded now, although the hub is reachable."""
 
 
 class _Broken(Exception):
-    """The content is not the one that was listed."""
+    """The content differs from the listing."""
 
 
 @dataclass
 class FetchCounts:
-    """Files that a copy downloaded, their bytes, and files that were present or are missing."""
+    """The numbers of downloaded files, of their bytes, and of present and missing files."""
 
     downloaded: int = 0
     bytes: int = 0
@@ -82,7 +82,7 @@ class FetchCounts:
 
 
 class HubCopy:
-    """The files of dataset ``repo`` in ``folder``; safe to use from several threads.
+    """The files of dataset ``repo`` in ``folder``; thread-safe.
 
     ``revision`` is a branch, tag or commit, resolved once (later ones must agree with it);
     ``endpoint`` is the hub's address (``HF_ENDPOINT`` if None); ``kind`` is the loader's.
@@ -113,7 +113,7 @@ class HubCopy:
 
     @property
     def revision(self) -> str:
-        """The commit of every file. Raises UserError if the hub cannot be asked."""
+        """The commit of every file. Raises UserError if the hub is unreachable."""
         with self._lock:
             if not self._record:
                 commit = self._asked
@@ -128,10 +128,10 @@ class HubCopy:
         return f"{self.endpoint or constants.ENDPOINT}/datasets/{self.repo}"
 
     def get(self, path: str) -> Path | None:
-        """Return the local file, downloaded if need be; None if the dataset has no such file.
+        """Return the local file, downloaded if missing; None if the dataset has no such file.
 
-        Raises UserError if the hub cannot be reached, refuses, or the disk is full, and
-        FileUnavailable if only this file fails: it is asked for again the next time.
+        Raises UserError if the hub is unreachable or refuses, or the disk is full, and
+        FileUnavailable if only this file fails, which is retried the next time.
         """
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or _RECORD in parts:
@@ -151,7 +151,7 @@ class HubCopy:
 
     def listed(self, folder: str) -> dict[str, Listed]:
         """List the files in a folder of the dataset by path, at any depth ("": only the files of
-        the root); asked for once, then kept."""
+        the root); requested once, then stored."""
         with self._lock:
             if folder not in self._folders:
                 kept = self.folder / _RECORD / "tree" / f"{folder.replace('/', '--')}.json"
@@ -165,8 +165,8 @@ class HubCopy:
             return self._folders[folder]
 
     def text_columns(self, path: str, target: Path, left_out: str) -> None:
-        """Write a Parquet file without one column, whose bytes are not transferred, unless it is
-        there unchanged. Raises UserError, FileUnavailable."""
+        """Write a Parquet file without one column, whose bytes are not downloaded, unless it
+        exists unchanged. Raises UserError, FileUnavailable."""
         digests: dict[str, str] = self._record.get("texts", {})
         if target.is_file() and sha256(read_regular(target)).hexdigest() == digests.get(path):
             self._count(present=1)
@@ -200,7 +200,7 @@ class HubCopy:
         }
 
     def _download(self, path: str, listed: Listed, target: Path) -> None:
-        """Download a listed file: it is at ``target`` complete, or not at all."""
+        """Download a listed file atomically to ``target``."""
         from huggingface_hub.file_download import http_get  # noqa: PLC0415
 
         # They would drown the overall progress.
@@ -238,10 +238,10 @@ class HubCopy:
         return content
 
     def _request(self, path: str, request: Callable[[], T | None]) -> T | None:
-        """Make a request, repeated where that may help; None for "no such file".
+        """Make a request, with retries where they may help; None for "no such file".
 
-        Raises FileUnavailable if it is this file that fails, UserError if it is the hub, the
-        access to it, or the disk, or if many files fail in a row.
+        Raises FileUnavailable for an error of this file, UserError for an error of the hub, of the
+        access to it or of the disk, or if many files fail in a row.
         """
         from huggingface_hub.errors import (  # type: ignore[attr-defined] # noqa: PLC0415
             GatedRepoError,
@@ -316,12 +316,12 @@ class HubCopy:
 
 
 def _listed_folder(path: str) -> str:
-    """Return the folder whose listing names a file."""
+    """Return the folder whose listing includes a file."""
     return "/".join(PurePosixPath(path).parts[:-1][:_LISTED_DEPTH])
 
 
 def _check(file: BinaryIO, listed: Listed) -> None:
-    """Raise _Broken unless the file has the content that was listed."""
+    """Raise _Broken unless the file has the listed content."""
     digest = sha256()
     if len(listed.hash) == 40:  # git's hash: here it only recognizes the content
         digest = sha1(b"blob %d\0" % listed.size, usedforsecurity=False)
@@ -332,7 +332,7 @@ def _check(file: BinaryIO, listed: Listed) -> None:
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
-    """List the error and its causes: the client hides the hub's answer behind its own errors."""
+    """Return the error and its causes: the client hides the hub's response in them."""
     chain = list[BaseException]()
     while error is not None and error not in chain:
         chain.append(error)
@@ -341,7 +341,7 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 
 def _status(error: BaseException) -> int | None:
-    """Return the HTTP status that an error is about, None if there was no answer."""
+    """Return the HTTP status of an error, None without a response."""
     responses = (getattr(e, "response", None) for e in _chain(error))
     return next((r.status_code for r in responses if r is not None), None)
 
@@ -352,7 +352,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _wait(state: RetryCallState) -> float:
-    """Return the seconds to wait: as the hub asked for, else exponentially longer."""
+    """Return the seconds to wait: as the hub requested, else exponentially longer."""
     error = state.outcome.exception() if state.outcome else None
     for cause in _chain(error):
         seconds = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
@@ -368,13 +368,13 @@ def default_folder(kind: str = "agentrewardbench") -> Path:
 
 
 def revision_of(folder: Path) -> str | None:
-    """Return the revision that ``folder``, or one around it, is a copy of; None for other files."""
+    """Return the revision of the copy that ``folder`` is, or is in; None for other files."""
     records = map(_read_record, (folder, *folder.resolve().parents))
     return next((str(record["revision"]) for record in records if record), None)
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
-    """Read what a copy says of itself; empty if it is none."""
+    """Read the record of a copy; empty without one."""
     try:
         record = json.loads(read_regular(folder / _RECORD / "copy.json"))
     except (OSError, ValueError):
@@ -388,7 +388,7 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def _save(path: Path, content: bytes) -> None:
-    """Write a small file completely or not at all. Raises UserError."""
+    """Write a small file atomically. Raises UserError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, content)
@@ -398,9 +398,9 @@ def _save(path: Path, content: bytes) -> None:
 
 @contextmanager
 def fetch_progress(copy: HubCopy, total: int) -> Iterator[Callable[[], None]]:
-    """Yield the function that counts one more of ``total`` files and shows what was downloaded.
+    """Yield the function that counts one more of ``total`` files and shows the downloads.
 
-    Silent until something is downloaded, so that a complete copy reads without a word.
+    Nothing is shown until something is downloaded.
     """
     numbers = count(1)
     done = 0

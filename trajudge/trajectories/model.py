@@ -1,7 +1,7 @@
-"""The record of a run: what an agent was asked, saw, thought and did.
+"""The record of a run: the agent's goal, observations, thoughts and actions.
 
-A trajectory is o1, (r1, a1), ..., on as in AgentRewardBench section 3.1: every step holds an
-observation, the reasoning and the action that followed it; the last step has no action.
+A trajectory is o1, (r1, a1), ..., on as in AgentRewardBench section 3.1: every step has an
+observation, and the reasoning and the action that followed it; the last step has no action.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Seed = Annotated[int, Field(ge=0, le=LARGEST)]
 
 
 class Record(BaseModel):
-    """A frozen record that refuses fields it does not know."""
+    """A frozen record that refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,8 +47,8 @@ R = TypeVar("R", bound=Record)
 
 
 def compacted(record: R) -> R:
-    """Share with equal kinds of records which fields were given: pydantic keeps a set of their
-    names beside each, which takes more than most keys. It copies the set before it changes it."""
+    """Share the sets of given field names between equal records: pydantic stores one per record,
+    which is larger than most keys. It copies the set before changing it."""
     fields_set = record.__pydantic_fields_set__
     object.__setattr__(
         record, "__pydantic_fields_set__", _GIVEN.setdefault(frozenset(fields_set), fields_set)
@@ -57,8 +57,8 @@ def compacted(record: R) -> R:
 
 
 def defaults_of(kind: type[Record]) -> dict[str, Any]:
-    """Return the default of every field of a kind by name; ``PydanticUndefined`` where it is
-    required."""
+    """Return the default of every field of a class by name; ``PydanticUndefined`` for required
+    fields."""
     return {
         name: field.get_default(call_default_factory=True)
         for name, field in kind.model_fields.items()
@@ -66,8 +66,8 @@ def defaults_of(kind: type[Record]) -> dict[str, Any]:
 
 
 def checked(kind: type[R], fields: dict[str, Any]) -> R:
-    """Make a record of all its fields, in their order, whose types were checked before: to validate
-    them again takes several times as long."""
+    """Create a record from all its fields, in order, without validation, for values of checked
+    types: validation takes several times as long."""
     record = kind.__new__(kind)
     _set_fields(record, fields)
     _set_given(record, _every_field(kind))
@@ -94,7 +94,7 @@ def _every_field(kind: type[Record]) -> set[str]:
 
 
 def canonical_task_id(benchmark: str, task_id: str) -> str:
-    """Return the task id without the segment that marks a re-hosted variant of the same task."""
+    """Return the task id without the segment of a re-hosted variant of the same task."""
     variant = _VARIANT_SEGMENTS.get(benchmark)
     if variant is None or variant not in task_id:
         return task_id
@@ -102,9 +102,9 @@ def canonical_task_id(benchmark: str, task_id: str) -> str:
 
 
 class TrajectoryKey(Record):
-    """The one join key between trajectories, annotations, judgments and rewards.
+    """The key that joins trajectories, annotations, judgments and rewards.
 
-    ``task_id`` is canonicalized; records that were read from files keep the raw id beside the key.
+    ``task_id`` is canonicalized; records read from files also keep the raw id.
     """
 
     benchmark: str
@@ -122,7 +122,7 @@ class TrajectoryKey(Record):
 
     @classmethod
     def of_checked(cls, benchmark: str, agent: str, task_id: str, attempt: int) -> TrajectoryKey:
-        """Make a key of fields whose types were checked, several times as fast as a validated one;
+        """Create a key from fields of checked types, several times as fast as with validation;
         equal names share one object. Raises ValueError for a negative attempt."""
         if attempt < 0:
             raise ValueError("the attempt is negative")
@@ -138,7 +138,7 @@ class TrajectoryKey(Record):
 
     @property
     def order(self) -> tuple[str, str, str, int]:
-        """What stable outputs are sorted by."""
+        """The sort key for stable outputs."""
         return (self.benchmark, self.agent, self.task_id, self.attempt)
 
     def __str__(self) -> str:
@@ -150,13 +150,12 @@ MAX_FILE_BYTES = 64 * 2**20  # of an image
 
 
 class ImageRef(Record):
-    """Where an image is, never its pixels: ``trajectories.images`` reads it when a prompt
+    """A reference to an image, never its pixels: ``trajectories.images`` reads it when a prompt
     needs it.
 
-    One of ``path``, ``data`` (the encoded file, for images that came inline) and ``problem`` is
-    set: the last says why an image that the source names cannot be read, so that it is not taken
-    for one that was never recorded. ``sha256`` of the encoded bytes, in hexadecimal, where it is
-    already known.
+    Exactly one of ``path``, ``data`` (the encoded file of an inline image) and ``problem`` is set;
+    ``problem`` is the reason why an image that the source names cannot be read, as opposed to one
+    that was never recorded. ``sha256`` of the encoded bytes, in hexadecimal, if known.
     """
 
     path: Path | None = None
@@ -165,7 +164,7 @@ class ImageRef(Record):
     problem: str | None = None
 
     def model_post_init(self, _: object) -> None:
-        """Check that there is one source. Raises ValueError."""
+        """Check that there is exactly one source. Raises ValueError."""
         if (self.path is None) + (self.data is None) + (self.problem is None) != 2:
             raise ValueError("an ImageRef has either a path or data, or a problem")
 
@@ -184,7 +183,7 @@ class ImageRef(Record):
 
 
 class Observation(Record):
-    """What the browser showed: url, accessibility tree (full, and pruned), screenshot, error."""
+    """The browser's state: URL, accessibility tree (full, and pruned), screenshot, error."""
 
     url: str | None = None
     axtree: str | None = None
@@ -194,7 +193,7 @@ class Observation(Record):
 
 
 class Step(Record):
-    """One observation and what the agent thought and did next. ``index`` counts from 0."""
+    """One observation, and the agent's reasoning and action. ``index`` counts from 0."""
 
     index: int = Field(ge=0)
     observation: Observation = Observation()
@@ -207,8 +206,8 @@ REPEAT = "repeat"
 
 
 def _known_reward(reward: float | None) -> float | None:
-    """Return the reward; None for no number, which says that it is not known. Raises ValueError
-    for an infinite one: no mean holds it."""
+    """Return the reward; None for NaN, which means unknown. Raises ValueError for an infinite
+    one, which no mean includes."""
     if reward is None or isnan(reward):
         return None
     if isinf(reward):

@@ -1,7 +1,7 @@
-"""What of a run a judge needs to see: declared as data, so that what fetches a run fetches exactly
-that, and a run of which it cannot be read is not judged with less.
+"""The parts of a run that a judge needs, declared as data: only these are fetched, and a run in
+which one cannot be read is not judged with less.
 
-Goal, actions, reasoning and addresses are in every run and are not named here.
+Goal, actions, reasoning and addresses are in every run and are not listed here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Requirement = Literal[
 
 
 class Shown(Record):
-    """Which of the recorded screenshots (or trees) of a run: the ``final`` step's own, the
+    """A selection of the recorded screenshots (or trees) of a run: the ``final`` step's, the
     ``last`` ``count``, ``count`` of them ``spread`` evenly up to the final step's, or ``all``.
 
     A short run has fewer than ``count``; a run whose final step has none has no ``final`` and no
@@ -37,8 +37,7 @@ class Shown(Record):
     count: int = Field(default=1, ge=1)
 
     def steps(self, recorded: Sequence[bool]) -> list[int]:
-        """Return the steps, counted from 0, that are shown; ``recorded`` tells whether each step
-        has one."""
+        """Return the selected steps, from 0; ``recorded`` has for each step whether it has one."""
         indices = [index for index, is_there in enumerate(recorded) if is_there]
         if self.which == "all":
             return indices
@@ -63,11 +62,11 @@ def last(count: int) -> tuple[Shown, ...]:
 
 
 class Needs(Record):
-    """What a judge must be able to see of a run.
+    """The parts of a run that a judge must see.
 
-    ``screenshots`` and ``trees`` are the unions of their parts. A judgment is ``skipped`` if the
-    data refers to a needed part that cannot be read. A part that was never recorded skips it only
-    if it is one of ``requires``; otherwise the judge uses the rest.
+    ``screenshots`` and ``trees`` are unions of selections. A judgment is ``skipped`` if the data
+    refer to a needed part that cannot be read. A part that was never recorded skips it only if it
+    is in ``requires``; otherwise the judge uses the rest.
     """
 
     screenshots: tuple[Shown, ...] = ()
@@ -77,8 +76,8 @@ class Needs(Record):
     requires: tuple[Requirement, ...] = ()
 
     def screenshot_steps(self, recorded: Sequence[bool]) -> list[int]:
-        """Return the steps, counted from 0, whose screenshot is needed; ``recorded`` tells whether
-        each has one."""
+        """Return the steps, from 0, whose screenshot is needed; ``recorded`` has for each step
+        whether it has one."""
         return sorted({step for shown in self.screenshots for step in shown.steps(recorded)})
 
 
@@ -90,8 +89,8 @@ EVERYTHING = Needs(screenshots=ALL, trees=ALL, goal_images=True, answer=True)
 
 
 def union(needs: Iterable[Needs]) -> Needs:
-    """Combine needs. Requirements are dropped: who combines judges decides what a member that lacks
-    something means."""
+    """Combine needs without requirements: a judge that combines others decides how to treat a
+    member's missing part."""
     every = list(needs)
     return Needs(
         screenshots=_distinct(shown for each in every for shown in each.screenshots),
@@ -103,7 +102,7 @@ def union(needs: Iterable[Needs]) -> Needs:
 
 def page_needs(shown: Representation) -> Needs:
     """Return the needs of a judge that is shown the final page in this representation, and the
-    answer; without it a run is skipped."""
+    answer; a run without it is skipped."""
     requires: list[Requirement] = ["final screenshot"] if shown.shows_screenshot else []
     requires += ["final tree"] if shown.shows_axtree else []
     return Needs(
@@ -115,8 +114,8 @@ def page_needs(shown: Representation) -> Needs:
 
 
 def spread(items: Sequence[T], count: int) -> list[T]:
-    """Choose at most ``count`` items at even distances: the last one always, the first one where
-    ``count`` is above 1."""
+    """Choose at most ``count`` items at even distances, always including the last and, for
+    ``count`` above 1, the first."""
     if count == 1:
         return list(items[-1:])
     if count >= len(items):
@@ -125,8 +124,7 @@ def spread(items: Sequence[T], count: int) -> list[T]:
 
 
 def needed_pictures(trajectory: Trajectory, needs: Needs) -> list[tuple[str, ImageRef]]:
-    """List each needed picture with its place; those that were never recorded are not among
-    them."""
+    """List each needed image with its position, without those that were never recorded."""
     if not needs.screenshots and not needs.goal_images:
         return []
     shots = [step.observation.screenshot for step in trajectory.steps]
@@ -140,7 +138,8 @@ def needed_pictures(trajectory: Trajectory, needs: Needs) -> list[tuple[str, Ima
 
 
 def check_pictures(trajectory: Trajectory, needs: Needs) -> None:
-    """Raise ImageUnreadable, naming the picture, if one that is needed cannot be read whole."""
+    """Raise ImageUnreadable, with the image's position, if a needed one cannot be read
+    completely."""
     for picture, ref in needed_pictures(trajectory, needs):
         try:
             check_picture(ref)

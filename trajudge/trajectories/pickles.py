@@ -1,6 +1,5 @@
-"""Pickles read as data: names become plain records, and nothing that a pickle names is imported,
-created or called.
-"""
+"""Read pickles as data: names become plain records; nothing that a pickle names is imported,
+created or called."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ NUMPY = frozenset(
     }
 )
 
-# Where other Pythons have what these modules hold: Python 2, and Python 3.13 its paths.
+# Modules with other names in Python 2, and those of paths in Python 3.13.
 _ELSEWHERE = {
     "__builtin__": "builtins",
     "copy_reg": "copyreg",
@@ -65,7 +64,7 @@ class BadPickle(ValueError):
 
 
 class UnsafePickle(BadPickle):
-    """A pickle that tries to run something. Nothing of it was run."""
+    """A pickle that would execute something; nothing was executed."""
 
 
 class Global(NamedTuple):
@@ -79,8 +78,8 @@ class Global(NamedTuple):
 
 
 class PickledObject:
-    """What a pickle says of an instance: class name, constructor arguments, attributes, and the
-    entries of a subclass of dict (``items``) or list (``elements``)."""
+    """An instance in a pickle: class name, constructor arguments, attributes, and the entries of
+    a subclass of dict (``items``) or list (``elements``)."""
 
     __slots__ = ("args", "elements", "items", "name", "state")
 
@@ -111,7 +110,7 @@ def resolve_global(module: object, name: object) -> Global:
 
 
 def reduce_call(target: object, arguments: object) -> PickledObject:
-    """Build the object that REDUCE, OBJ or INST would make by calling ``target``; nothing is
+    """Build the object that REDUCE, OBJ or INST would create by calling ``target``; nothing is
     called."""
     if not isinstance(target, Global):
         raise UnsafePickle("it calls an object")
@@ -139,7 +138,7 @@ def new_object(target: object, arguments: object) -> PickledObject:
 def mapping(value: object) -> Mapping[object, object]:
     """Return the attributes of a record, or the entries of a dictionary; empty for anything else.
 
-    State is as ``object.__reduce_ex__`` writes it: a dictionary, or (dictionary, slots).
+    State has the form of ``object.__reduce_ex__``: a dictionary, or (dictionary, slots).
     """
     if isinstance(value, dict):
         return value
@@ -166,12 +165,12 @@ _MAX_NODES = 200_000
 
 
 def plain(value: object) -> object:
-    """Return what a pickled object says as a plain value: a NumPy scalar or array, an instance of a
-    subclass of str, int, float, list or dict, a member of an Enum. Anything else is returned as it
-    is; what lies deeper than 50 levels, too.
+    """Convert a pickled object to a plain value: a NumPy scalar or array, an instance of a subclass
+    of str, int, float, list or dict, a member of an Enum. Other values are unchanged, as are those
+    deeper than 50 levels.
 
-    Raises BadPickle for a value of more than 200,000 parts, which a small file can describe by
-    naming one list many times.
+    Raises BadPickle for a value of more than 200,000 parts, which a small file can contain by
+    referring to one list many times.
     """
     if value is None or type(value) in (str, int, float, bool, bytes):
         return value
@@ -179,7 +178,7 @@ def plain(value: object) -> object:
 
 
 class _Plain:
-    """Makes one value plain and counts its parts."""
+    """Converts one value and counts its parts."""
 
     def __init__(self) -> None:
         self._left = _MAX_NODES
@@ -227,7 +226,7 @@ def number(value: object) -> float | None:
 
 
 def _of_numpy(value: PickledObject) -> object:
-    """Return a NumPy scalar, or an array as a flat list; None for a type that is not read."""
+    """Return a NumPy scalar, or an array as a flat list; None for an unsupported type."""
     match value.name.rpartition(".")[2], value.args, value.state:
         case ("scalar", (PickledObject() as dtype, data), _):
             entries = _entries(dtype, data)
@@ -267,7 +266,7 @@ def _entries(dtype: PickledObject, content: object) -> list[object] | None:
 
 
 def _content(value: object) -> object:
-    """Return bytes also where protocols 0 to 2 write them, as an encoded text."""
+    """Return bytes, also if protocols 0 to 2 write them as an encoded text."""
     match value:
         case PickledObject(name="_codecs.encode", args=(str() as text, "latin1")):
             return text.encode("latin-1", "replace")
@@ -284,8 +283,8 @@ def read_pickle(
 ) -> object:
     """Read the content of a pickle file, gzipped if its name ends in ``.gz``, as data.
 
-    Raises BadPickle (damaged, outside of ``folder``, larger than ``max_bytes`` as it stands or
-    decompressed), UnsafePickle, OSError.
+    Raises BadPickle (damaged, outside ``folder``, compressed or decompressed larger than
+    ``max_bytes``), UnsafePickle, OSError.
     """
     try:
         with folder.open(path, max_bytes) if folder else open_regular(path, max_bytes) as raw:
@@ -333,7 +332,7 @@ class _Machine:
         self.stack.append(value)
 
     def step(self, name: str, argument: object) -> None:  # noqa: PLR0912, PLR0915 - a case each
-        """Do what an opcode says of data. Raises UnsafePickle for any other."""
+        """Execute a data opcode. Raises UnsafePickle for any other."""
         if name in _LITERALS:
             self.push(argument)
             return
@@ -409,13 +408,13 @@ class _Machine:
                 raise UnsafePickle(f"it wants code of the reader's to run (opcode {name})")
 
     def since_mark(self) -> list[object]:
-        """Take the objects since the last mark off the stack."""
+        """Pop the objects since the last mark."""
         top = self.stack
         self.stack = self.outer.pop()
         return top
 
     def take(self, count: int) -> list[object]:
-        """Take the last ``count`` objects off the stack."""
+        """Pop the last ``count`` objects."""
         if len(self.stack) < count:
             raise BadPickle("it is damaged (stack underflow)")
         top = self.stack[len(self.stack) - count :]

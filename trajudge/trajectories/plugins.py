@@ -1,6 +1,6 @@
-"""Code of the users': a Python file that they name, or the entry point of an installed package.
+"""Users' code: a Python file that they name, or the entry point of an installed package.
 
-Such code is run when it is named, never to list it.
+Such code is executed when it is named, never to list it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from trajudge.util.validation import first_error
 
 log = logging.getLogger(__name__)
 
-# What users' code raises; code that ends the program (``sys.exit``) would end ours without a word.
+# Exceptions of users' code; ``sys.exit`` would otherwise end trajudge silently.
 MISTAKES = (Exception, SystemExit)
 
 
 def format_modules(package: str, path: Iterable[str]) -> dict[str, str]:
-    """Return the modules of a package by the formats' names: ``browser_use`` is ``browser-use``,
-    ``inspect_`` (a name of the standard library's) is ``inspect``; ``_shared`` is none."""
+    """Return the modules of a package by format name: ``browser_use`` is ``browser-use``,
+    ``inspect_`` (a name of the standard library) is ``inspect``; ``_shared`` is excluded."""
     names = sorted(module.name for module in iter_modules(path))
     return {
         name.rstrip("_").replace("_", "-"): f"{package}.{name}"
@@ -45,9 +45,9 @@ def format_modules(package: str, path: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class PluginPoint:
-    """Where users' code of one kind comes in: the ``group`` of entry points, and the ``option``
-    that names a file or an entry point. ``role``, ``signature`` and ``gives`` describe, for
-    errors, a module whose ``load`` is read with ``read``."""
+    """A kind of users' code: the ``group`` of entry points, and the ``option`` that names a file
+    or an entry point. ``role``, ``signature`` and ``gives`` describe, for errors, a module whose
+    ``load`` is called by ``read``."""
 
     group: str
     option: str
@@ -56,12 +56,12 @@ class PluginPoint:
     gives: str = ""
 
     def installed(self) -> list[tuple[str, str]]:
-        """Return the names that installed packages bring, each with its package's."""
+        """Return the names of entry points, each with its package's name."""
         points = _entry_points(tuple(sys.path)).select(group=self.group)
         return sorted({(point.name, point.dist.name if point.dist else "") for point in points})
 
     def names(self, ours: Collection[str]) -> list[str]:
-        """Return all names that can be given: ``ours``, then those of installed packages."""
+        """Return all valid names: ``ours``, then those of installed packages."""
         theirs = {name for name, _ in self.installed()}
         return [*ours, *sorted(theirs.difference(ours))]
 
@@ -73,7 +73,7 @@ class PluginPoint:
         )
 
     def refuse_namesake(self, name: str) -> None:
-        """Raise UserError if an installed package brings ``name``, one of ours."""
+        """Raise UserError if an installed package has the built-in ``name``."""
         if packages := self.namesake(name):
             raise UserError(
                 f"{self.option} {name}: trajudge has one of that name, and so has an installed "
@@ -82,7 +82,7 @@ class PluginPoint:
             )
 
     def warn_of_namesake(self, name: str, *, with_path: bool = False) -> None:
-        """Warn once if an installed package brings ``name``, one of ours: ours is used, but
+        """Warn once if an installed package has the built-in ``name``: the built-in is used, but
         ``with_path`` the package's."""
         packages = self.namesake(name)
         if packages and with_path:
@@ -102,8 +102,8 @@ class PluginPoint:
         return name.endswith(".py") or bool(self._entry_points(name))
 
     def split(self, spec: str) -> tuple[str, str] | None:
-        """Return name and path of ``FILE.py:PATH`` or ``NAME:PATH``; None if neither a file nor an
-        entry point is named. Imports nothing."""
+        """Return name and path of ``FILE.py:PATH`` or ``NAME:PATH``; None if it is neither a
+        file nor an entry point. Nothing is imported."""
         head, colon, tail = spec.partition(".py:")
         if colon:
             return f"{head}.py", tail
@@ -129,7 +129,7 @@ class PluginPoint:
         return next((self._from_package(point) for point in points), None)
 
     def digest(self, name: str) -> str | None:
-        """Return the SHA-256 of the ``.py`` file that ``name`` is, None if it is none.
+        """Return the SHA-256 of the ``.py`` file ``name``, None if it is not a file.
 
         Raises UserError if the file cannot be loaded.
         """
@@ -137,10 +137,10 @@ class PluginPoint:
         return module.__dict__["__digest__"] if module else None
 
     def read(self, name: str, *arguments: object, of: tuple[type, ...]) -> Iterator[Any]:
-        """Yield what the module's ``load`` gives for the arguments.
+        """Yield the results of the module's ``load`` for the arguments.
 
-        Raises UserError at once if it has no such function, and while reading for what it raises
-        itself or gives that is no instance of ``of``.
+        Raises UserError at once if it has no such function, and while reading for its exceptions
+        and for results that are not instances of ``of``.
         """
         named = f"{self.option} {name}"
         load = getattr(self.module(name), "load", None)
@@ -172,7 +172,7 @@ class PluginPoint:
                 yield item
 
     def _from_file(self, path: Path) -> ModuleType:
-        """Return the module in a file, once for its content."""
+        """Return the module of a file, loaded once per content."""
         try:
             content = read_regular(path)
             utf8(content, path)  # Python takes other encodings, but not UTF-16
@@ -185,7 +185,7 @@ class PluginPoint:
         if name not in sys.modules:
             spec = util.spec_from_file_location(name, path)
             if spec is None or spec.loader is None:
-                raise UserError(f"{self.option} {path}: is no Python file")
+                raise UserError(f"{self.option} {path}: is not a Python file")
             module = util.module_from_spec(spec)
             sys.modules[name] = module
             try:
@@ -220,8 +220,8 @@ class PluginPoint:
 
 
 def refuse_async(named: str, function: Callable[..., object], write: str) -> None:
-    """Raise UserError, with what to ``write``, where users' code that is called is a coroutine
-    function: what it gives would be awaited by nobody."""
+    """Raise UserError, with what to ``write``, for a coroutine function, whose result would
+    never be awaited."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         name = getattr(function, "__name__", "it")
         raise UserError(f"{named}: {name} is async: write  {write}")
@@ -235,7 +235,7 @@ def _entry_points(path: tuple[str, ...]) -> metadata.EntryPoints:
 
 @cache
 def warn_once(sentence: str) -> None:
-    """Write a sentence to the standard error, the first time that this process is given it."""
+    """Write a sentence to standard error, once per process."""
     sys.stderr.write(sentence)
 
 
@@ -243,24 +243,24 @@ def warn_once(sentence: str) -> None:
 def user_code_errors(
     failed: str, code: object, mend: str, logged: set[str] | None = None
 ) -> Iterator[None]:
-    """Turn what ``code``, a function of the user's, raises inside the block into one sentence: what
-    ``failed``, why, on which line, and how to ``mend`` it.
+    """Convert exceptions of ``code``, a function of the user's, inside the block to one sentence:
+    what ``failed``, why, on which line, and how to ``mend`` it.
 
-    Raises UserError. The traceback is logged (a run keeps it in ``run.log``), once per line where
-    calls of the same code share ``logged``. What our own code raises passes.
+    Raises UserError. The traceback is logged (a run keeps it in ``run.log``), once per line for
+    calls of the same code that share ``logged``. Exceptions of trajudge's code pass.
     """
     try:
         yield
     except MISTAKES as error:
         if _is_ours(error):
             raise
-        place = _place(error, code)
-        if place not in (logged or ()):
+        location = _location(error, code)
+        if location not in (logged or ()):
             # Python itself prints a warning that nobody listens to, before the sentence.
             log.info(failed, exc_info=error)
         if logged is not None:
-            logged.add(place)
-        raise UserError(f"{failed}: {reason(error)} ({place}): {mend}") from error
+            logged.add(location)
+        raise UserError(f"{failed}: {reason(error)} ({location}): {mend}") from error
 
 
 def _is_ours(error: BaseException) -> bool:
@@ -268,21 +268,21 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """Return the kind of a mistake, and its message."""
+    """Return the type of an exception, and its message."""
     why = first_error(error, "the record") if isinstance(error, ValidationError) else str(error)
     return f"{type(error).__name__}: {why}" if why else type(error).__name__
 
 
 def _at_load(error: BaseException, path: Path) -> str:
-    """Return what a file raised while it was loaded, and on which line of its own."""
+    """Return the exception of a file while it was loaded, and its line."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path.absolute())]
     return f"{reason(error)}, line {lines[-1]}" if lines else str(error)
 
 
-def _place(error: BaseException, code: object) -> str:
-    """Return file and line of a mistake: the user's own, where the error stood in none of them
-    (a call that does not fit the signature) the definition's."""
+def _location(error: BaseException, code: object) -> str:
+    """Return file and line of an exception: in the user's own code, or, if it did not occur in
+    it (a call that does not match the signature), those of the definition."""
     frames = traceback.extract_tb(error.__traceback__)
     defined = _definition(code)
     if defined is None:

@@ -1,6 +1,6 @@
-"""What a judge is shown of a trajectory: the list of steps and the final observation.
+"""The parts of a trajectory that a judge is shown: the list of steps and the final observation.
 
-AgentRewardBench sections 2 and 4: number, url, action and reasoning of every step, and the last
+AgentRewardBench sections 2 and 4: number, URL, action and reasoning of every step, and the last
 observation as accessibility tree, as screenshot, as both, or not at all.
 """
 
@@ -15,7 +15,7 @@ from trajudge.trajectories.model import ImageRef, Trajectory
 class MissingObservation(Exception):
     """The trajectory lacks the observation that the representation shows.
 
-    A fact about one trajectory, not a user's mistake: its judgment has status ``skipped``.
+    It is a property of one trajectory, not a user error: its judgment has status ``skipped``.
     """
 
 
@@ -37,7 +37,7 @@ class Representation(StrEnum):
 
 
 class StepLine(NamedTuple):
-    """One step as a prompt lists it; ``number`` counts from 1."""
+    """One step in a prompt's list; ``number`` counts from 1."""
 
     number: int
     url: str | None = None
@@ -46,7 +46,7 @@ class StepLine(NamedTuple):
 
 
 def step_lines(trajectory: Trajectory) -> tuple[StepLine, ...]:
-    """List every step, the last one (which has no action) included."""
+    """List every step, including the last one, which has no action."""
     return tuple(
         StepLine(number, step.observation.url, step.action, step.reasoning)
         for number, step in enumerate(trajectory.steps, start=1)
@@ -54,10 +54,9 @@ def step_lines(trajectory: Trajectory) -> tuple[StepLine, ...]:
 
 
 def final_axtrees(trajectory: Trajectory) -> tuple[str, str | None]:
-    """Return the full and the pruned tree of the final observation; only one of them may exist, an
-    empty one does not.
+    """Return the full and the pruned tree of the final observation; one may be missing or empty.
 
-    Raises MissingObservation if there is neither.
+    Raises MissingObservation if both are.
     """
     full, pruned = trajectory.final.axtree, trajectory.final.axtree_pruned
     if not full and not pruned:

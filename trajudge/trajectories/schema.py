@@ -41,10 +41,10 @@ DESCRIPTIONS = {
     "Trajectory": {
         "key": "Joins trajectories, annotations, judgments and rewards",
         "raw_task_id": "The task id as the source wrote it",
-        "goal": "What the agent was asked to do, verbatim",
+        "goal": "The task as given to the agent, verbatim",
         "goal_images": "SHA-256 of the images that belong to the goal, in order",
         "steps": "o1, (r1, a1), ..., on: the last step has no action",
-        "answer": "What the agent told the user last; null if nothing",
+        "answer": "The agent's last message to the user; null without one",
         "official_reward": "The benchmark's own rule-based reward, possibly a fraction; null "
         'or the string "NaN" where it is not known',
         "terminated": "Whether the run ended by itself; null if not recorded",

@@ -61,7 +61,7 @@ class ConvertConfig(Settings):
 
 
 class SourcesConfig(Settings):
-    """Show the data sets that are known, with licence, labels and caveats."""
+    """Show the register of data sets, with licence, labels and caveats."""
 
     name: Annotated[str | None, Argument("NAME", "everything known of one data set")] = None
     json_output: Annotated[bool, Option("print the register as JSON", name="json")] = False

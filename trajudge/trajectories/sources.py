@@ -1,4 +1,4 @@
-"""The register of data sets: who made them, licence, labels, and what may be done with them."""
+"""The register of data sets: authors, licence, labels, and permitted use."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _REGISTER = Path(__file__).with_name("sources.toml")
 
 
 class SourceCard(Record):
-    """What is known of one data set.
+    """One data set.
 
-    ``revision`` is the one that was read, empty where none is pinned; ``redistribution`` whether
-    its content may be passed on; ``kinds`` the loaders that read it; ``contamination`` why scores
-    on it may flatter a judge.
+    ``revision`` is the one that was reviewed, empty if none is pinned; ``redistribution``: its
+    content may be redistributed; ``kinds`` are its loaders; ``contamination`` is why scores on it
+    may be too high.
     """
 
     name: str
@@ -37,7 +37,7 @@ class SourceCard(Record):
 
 @cache
 def source_cards() -> dict[str, SourceCard]:
-    """Read the register, in its order."""
+    """Read the register, in order."""
     tables = tomllib.loads(read_text(_REGISTER))
     return {name: SourceCard(name=name, **table) for name, table in tables.items()}
 
@@ -51,15 +51,15 @@ def source_card(name: str) -> SourceCard:
 
 
 def card_of_kind(kind: str) -> SourceCard | None:
-    """Find the data set that a loader reads; None where it reads anybody's."""
+    """Return the data set of a loader; None for a loader of any data."""
     return next((card for card in source_cards().values() if kind in card.kinds), None)
 
 
 def check_redistribution(kind: str, *, allowed: bool) -> str:
-    """Return a sentence for the user where it is not known whether data of this kind may be passed
-    on, "" where it may.
+    """Return a sentence for the user if it is unknown whether data of this kind may be
+    redistributed, "" if they may.
 
-    Raises UserError where the card forbids it, unless the user ``allowed`` it.
+    Raises UserError if the card forbids it, unless the user ``allowed`` it.
     """
     card = card_of_kind(kind)
     if card is None or card.redistribution == "yes" or allowed:

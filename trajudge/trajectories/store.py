@@ -1,6 +1,4 @@
-"""trajudge's own format on disk: ``trajectories.jsonl`` (or .gz, .zst) with ``images/``
-next to it.
-"""
+"""trajudge's own format: ``trajectories.jsonl`` (or .gz, .zst) with ``images/`` next to it."""
 
 from __future__ import annotations
 
@@ -56,15 +54,15 @@ EXTENSIONS |= {"image/jpeg": "jpg", None: "bin"}
 
 
 class StoredPosition(NamedTuple):
-    """Where a line begins, in bytes from the start of the file, and its length without its end."""
+    """The position of a line in bytes, and its length without the line break."""
 
     start: int
     length: int
 
 
 def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | None:
-    """Read the line that begins at a position of an uncompressed file. None for a line that is
-    empty. Raises OSError, UserError as ``read``."""
+    """Read the line at a position of an uncompressed file. None for an empty line. Raises
+    OSError, UserError as ``read``."""
     with open_regular(file) as opened:
         opened.seek(position.start)
         content = opened.read(position.length)
@@ -73,8 +71,8 @@ def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | N
 
 
 def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
-    """Find where each trajectory of an uncompressed file stands, the first of each key. Lines whose
-    key cannot be read quickly are left out. Raises OSError."""
+    """Return the position of each trajectory of an uncompressed file, the first of each key.
+    Lines whose key cannot be parsed quickly are omitted. Raises OSError."""
     positions: dict[TrajectoryKey, StoredPosition] = {}
     start = 0
     with open_regular(file) as opened:
@@ -88,22 +86,22 @@ def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
 
 
 def decode_record(record: Mapping[str, Any], folder: Path) -> Trajectory:
-    """Turn one line, as a JSON object, into a trajectory whose images are in ``folder/images``.
-    Changes ``record``. Raises ValueError (pydantic's among them) for what is none."""
+    """Convert one line, as a JSON object, to a trajectory whose images are in ``folder/images``.
+    Changes ``record``. Raises ValueError (including pydantic's) for an invalid one."""
     content = dict(record)
     _check_format(content, "the trajectory", first=False)
     return _decode(content, _Images(folder))
 
 
 def has_image(folder: Path, name: str) -> bool:
-    """Tell whether an image of that hash is in ``folder/images``."""
+    """Return True if an image with this hash is in ``folder/images``."""
     return _Images(folder).find(name) is not None
 
 
 class _Images:
-    """The images beside a file: those of one hash are looked for once in a reading, since steps
-    and changed copies of a run show one picture many times. One that is missing is looked for each
-    time. ``needs`` tells whether screenshots and the pictures of goals are looked for at all."""
+    """The images of a file. Results of lookups are cached, because steps and variants of a run
+    share images; missing ones are looked up each time. ``needs`` determines whether screenshots
+    and the goals' images are looked up at all."""
 
     def __init__(
         self, folder: Path, root: DataFolder | None = None, needs: Needs = EVERYTHING
@@ -114,7 +112,7 @@ class _Images:
         self._refs: dict[str, ImageRef] = {}
 
     def find(self, name: str) -> ImageRef | None:
-        """Refer to the image of that hash; None without one that looks like an image."""
+        """Return a reference to the image with this hash; None without a valid image."""
         if name in self._refs:
             return self._refs[name]
         paths = (self.path / f"{name}.{extension}" for extension in EXTENSIONS.values())
@@ -129,8 +127,8 @@ class _Images:
     def refer(
         self, named: Iterable[tuple[str, object]], lost: list[str], *, is_needed: bool
     ) -> list[ImageRef | None]:
-        """Refer to pictures, each described and named by its hash; sentences about those that
-        cannot be read go to ``lost``. Raises ValueError for what is no hash."""
+        """Return references to images, each described and named by its hash; sentences about
+        unreadable ones are added to ``lost``. Raises ValueError for an invalid hash."""
         refs: list[ImageRef | None] = []
         for picture, name in named:
             if name is None:
@@ -155,7 +153,7 @@ class _Images:
 def _read_line(
     file: Path, line: Line, want: Want, images: _Images
 ) -> Trajectory | Unreadable | None:
-    """Read a line; None for one that is not wanted."""
+    """Read a line; None if its key is not wanted."""
     source = f"{file}:{line.number}"
     if line.problem:
         return Unreadable(source, line.problem)
@@ -177,7 +175,7 @@ def _read_line(
 
 
 class KeyFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A TrajectoryKey as it stands in a file; the task's id may lack its canonical form."""
+    """A TrajectoryKey as written in a file; the task's id may not be canonical."""
 
     benchmark: str
     agent: str
@@ -186,7 +184,7 @@ class KeyFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Head(msgspec.Struct, gc=False):
-    """What tells whether a line is wanted; the rest is passed over, and not kept."""
+    """The fields that determine whether a line is wanted; the others are skipped."""
 
     format: int
     key: KeyFields
@@ -196,7 +194,7 @@ _HEAD = msgspec.json.Decoder(_Head)
 
 
 def _key_of(line: bytes) -> TrajectoryKey | None:
-    """Read the key of a line of ours; None where only reading the line as a whole settles it."""
+    """Read the key of a line of ``write``; None if only complete parsing determines it."""
     try:
         head = _HEAD.decode(line)
         if head.format != FORMAT:
@@ -220,8 +218,8 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
-    """Check the line's format. Raises ValueError, and UserError for a file that begins with a newer
-    format."""
+    """Check the line's format. Raises ValueError, and UserError for a file that begins with a
+    newer format."""
     version = record.pop("format", None)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError('it has no "format" (this version writes 1)')
@@ -279,10 +277,9 @@ def write(
 ) -> Path:
     """Write the trajectories into ``folder`` and return the file's path.
 
-    The file appears under its name only when it is complete, and replaces an earlier one. Raises
-    UserError if the folder cannot be written, ImageUnreadable never: an image that cannot be read
-    stays one that cannot be read (``LOST``), with a warning in that trajectory's metadata, and
-    ``on_lost`` is called before the next trajectory is taken.
+    The file is replaced atomically. Raises UserError if the folder cannot be written. It never
+    raises ImageUnreadable: an unreadable image remains unreadable (``LOST``), with a warning in
+    that trajectory's metadata, and ``on_lost`` is called before the next trajectory.
     """
     images = folder / "images"
     target = folder / (f"trajectories.jsonl.{compress}" if compress else "trajectories.jsonl")
@@ -304,16 +301,16 @@ def write(
 
 
 def read(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield trajectories of a folder or of its file, one at a time, in the order of the file.
+    """Yield trajectories of a folder or of its file, one at a time, in file order.
 
-    Pictures that are not needed are not looked for (``needs.NOT_READ``).
-    A bad line gives Unreadable with the source ``file:line``. Raises UserError (at the call) if
-    there is no such file, and while reading for a decompression bomb or a newer format.
+    Images that are not needed are not looked up (``needs.NOT_READ``). An invalid line gives
+    Unreadable with the source ``file:line``. Raises UserError (at the call) if there is no such
+    file, and while reading for a decompression bomb or a newer format.
     """
     file = find_file(path)
     if file is None:
         raise UserError(f"{path} holds no {' or '.join(FILE_NAMES)}: it is not a trajudge folder")
-    # A file that the user named is read wherever it leads to; one found in a folder is not.
+    # Links of a file that the user named are followed; those of a file in a folder are not.
     folder = DataFolder(path) if file != path else None
     images = _Images(file.parent, folder, needs)
     return (
@@ -330,8 +327,8 @@ def put_image(folder: Path, content: bytes) -> str:
 
 
 def check_target(folder: Path, source: Path | None, option: str) -> None:
-    """Raise UserError for a folder, named with ``option``, that holds trajectories, that is none,
-    or that lies in the ``source`` that is read."""
+    """Raise UserError for a folder, given by ``option``, that has trajectories, that is not a
+    folder, or that is inside the ``source`` that is read."""
     if source is not None and folder.resolve().is_relative_to(source.resolve()):
         raise UserError(f"{folder} lies in {source}, which is read: name another folder")
     check_folder(folder, option)
@@ -340,7 +337,7 @@ def check_target(folder: Path, source: Path | None, option: str) -> None:
 
 
 def find_file(path: Path) -> Path | None:
-    """Find the JSON Lines file of a folder, or the path itself if it is one."""
+    """Return the JSON Lines file of a folder, or the path itself if it is one."""
     if path.is_dir():
         return next((path / name for name in FILE_NAMES if (path / name).is_file()), None)
     is_lines = any(path.name.endswith(suffix) for suffix in (".jsonl", ".jsonl.gz", ".jsonl.zst"))
@@ -350,7 +347,8 @@ def find_file(path: Path) -> Path | None:
 def _putting(
     images: Path, on_lost: Callable[[ImageUnreadable], object]
 ) -> Callable[[ImageRef], str]:
-    """Return what stores images and reads each file once: many variants show one screenshot."""
+    """Return a function that stores images and reads each file once, because variants share
+    screenshots."""
     names: dict[Path, str] = {}
 
     def put(ref: ImageRef) -> str:

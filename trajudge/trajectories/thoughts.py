@@ -1,7 +1,7 @@
-"""Reasoning that a model writes into its text: the wrappers of chat templates, in one table.
+"""Separate a model's reasoning from its text: one table of the chat templates' delimiters.
 
 Sources: the chat templates of the models named below, and the reasoning parsers of vLLM, SGLang and
-llama.cpp, which read the same wrappers.
+llama.cpp.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WRAPPERS = (
     (r"<\|channel>thought", r"<channel\|>"),  # Gemma 4
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),  # OpenThinker
 )
-# What some of these must hold, in lower case: most texts hold none, and need no pattern.
+# Required parts of some of these, in lower case, to skip the patterns for most texts.
 _HINTS = ("think", "thought", "channel|>", "analysis")
 _START = re.compile("|".join(opening for opening, _ in _WRAPPERS))
 _END = re.compile("|".join(closing for _, closing in _WRAPPERS))
@@ -32,11 +32,11 @@ _MESSAGE_END = re.compile(r"<\|(?:end|return|call|start)\|>")
 # The same after a server dropped the special tokens: "analysisThe user ...assistantfinalYes."
 _BARE_START = re.compile(r"\A\s{0,3}(?:assistant)?analysis(?=[A-Z\"'`(<\[{*])")
 _BARE_FINAL = "assistantfinal"
-# What an agent's own message may hold beside them: prompts of agents ask for these.
+# Further delimiters in agents' messages, which prompts of agents request.
 _OF_AGENTS = (
     (r"(?i:<(?:seed:)?(?:thoughts|reasoning)>)", r"(?i:</(?:seed:)?(?:thoughts|reasoning)>)"),
 )
-_MOST_BLOCKS = 1_000  # of one message: more are no thoughts, and would take quadratic time
+_MOST_BLOCKS = 1_000  # of one message: more are not thoughts, and would take quadratic time
 _BLOCK = re.compile(
     "|".join(f"(?:{opening})(.*?)(?:{closing})" for opening, closing in (*_WRAPPERS, *_OF_AGENTS)),
     re.DOTALL,
@@ -47,8 +47,8 @@ _REASONING = re.compile(r"<\s{0,3}(/?)\s{0,3}reasoning(?:\s[^<>]{0,200})?>", re.
 
 
 class SplitText(NamedTuple):
-    """A text taken apart: the ``answer``, the ``thoughts`` and what stood in ``<reasoning>``.
-    ``closed``: a block of either ends in the text. ``open``: the text ends inside of one."""
+    """The parts of a text: the ``answer``, the ``thoughts`` and the content of ``<reasoning>``.
+    ``closed``: a block of either ends in the text. ``open``: the text ends inside a block."""
 
     answer: str
     thoughts: str = ""
@@ -60,10 +60,10 @@ class SplitText(NamedTuple):
 def split_thoughts(text: str, *, reasoning: bool = False) -> SplitText:
     """Separate the thoughts in a model's text from its answer, in linear time.
 
-    Everything before the last closing mark is thoughts, for some templates put the opening one into
-    the prompt; a block that is never closed holds the rest of the text. With ``reasoning``, closed
-    blocks ``<reasoning>...</reasoning>`` are cut out as well; one that is never closed stays in the
-    answer, and ``open`` tells of it.
+    Everything before the last closing delimiter is thoughts, because some templates put the opening
+    one into the prompt; an unclosed block extends to the end of the text. With ``reasoning``,
+    closed blocks ``<reasoning>...</reasoning>`` are removed as well; an unclosed one remains in the
+    answer, with ``open`` set.
     """
     split = SplitText(text)
     if not text.isascii() or any(map(text.lower().__contains__, _HINTS)):
@@ -80,11 +80,11 @@ def split_thoughts(text: str, *, reasoning: bool = False) -> SplitText:
 
 
 def split_message(text: str) -> tuple[list[str], str]:
-    """Separate the thoughts in an agent's message, without their marks, from what it said.
+    """Separate the thoughts in an agent's message, without delimiters, from the rest.
 
-    Stricter than ``split_thoughts``, because an agent may say something before it thinks and may
-    quote a mark: thoughts are closed blocks, what stands before a closing mark that nothing opened,
-    and the whole message if it begins with an opening mark that is never closed.
+    Stricter than ``split_thoughts``, because an agent may write text before its thoughts and may
+    quote a delimiter: thoughts are closed blocks, text before a closing delimiter without an
+    opening one, and the whole message if it begins with an opening delimiter that is never closed.
     """
     if sum(1 for _ in _OPENING.finditer(text)) > _MOST_BLOCKS:
         return [], text
@@ -105,7 +105,7 @@ def split_message(text: str) -> tuple[list[str], str]:
 
 
 def without_thoughts(text: str) -> str:
-    """Return the text without the thoughts that its chat template wraps."""
+    """Return the text without the thoughts of its chat template."""
     return split_thoughts(text).answer
 
 
@@ -157,8 +157,8 @@ def _split_bare_channels(text: str) -> SplitText:
 
 
 def _cut_reasoning(text: str) -> tuple[str, list[str], bool]:
-    """Cut out the outermost closed blocks: the rest, what stood in the blocks, and whether the
-    text ends inside of one."""
+    """Remove the outermost closed blocks; return the rest, the content of the blocks, and
+    whether the text ends inside one."""
     opened: list[re.Match[str]] = []
     pairs: list[tuple[re.Match[str], re.Match[str]]] = []
     for tag in _REASONING.finditer(text):

@@ -1,14 +1,14 @@
-"""How many tokens a prompt will take, estimated without a tokenizer and without a network.
+"""Estimate the number of tokens of a prompt without a tokenizer and without a network.
 
-The estimate goes by pairs of neighbouring bytes: every byte of the text's UTF-8 is of one of 70
-classes (each lower-case letter, a digit, a first byte of Cyrillic, ...), and a pair of classes
-weighs what it costs in the encoding, cl100k or o200k of OpenAI. Pairs of letters tell languages
-apart: the tables hold more words of English than of Dutch. ``benchmarks/token_estimates.py`` fits
-the weights and prints how near they come. One token is at least one byte, so the byte count is an
-upper bound whatever the tokenizer.
+The estimate is a sum over pairs of neighbouring bytes: every byte of the text's UTF-8 belongs to
+one of 70 classes (each lower-case letter, a digit, a first byte of Cyrillic, ...), and a pair of
+classes has a weight for each encoding, cl100k or o200k of OpenAI. Pairs of letters distinguish
+languages: the encodings have more words of English than of Dutch. ``benchmarks/token_estimates.py``
+fits the weights and prints their errors. One token is at least one byte, so the byte count is an
+upper bound for any tokenizer.
 
-The tables themselves are never read here: the package that has them is an extra, and truncation
-relies on a count that does not fall when text is added, which theirs does.
+The encodings themselves are never read here: their package is optional, and truncation needs a
+count that never decreases when text is added, which theirs does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WEIGHTS = Path(__file__).with_name("token_weights.json")
 
 # Control characters: ``?`` stands for them in a prompt, and no prompt may cost more than it counts.
 _UNSENDABLE = bytes({*range(32), 127} - set(b"\n\r\t"))
-# By how much the estimate is meant to exceed the encoding's count.
+# The factor by which the estimate exceeds the encoding's count.
 _HEADROOM = 1.05
 _O200K = re.compile(r"gpt-4o|chatgpt-|gpt-4\.[15]|gpt-5|gpt-oss|o\d")
 _CL100K = re.compile(r"gpt-4|gpt-3\.5")
@@ -47,8 +47,8 @@ _ENCODING: ContextVar[Encoding] = ContextVar("encoding", default="cl100k")
 
 @cache
 def encoding_of(model: str) -> Encoding | None:
-    """Return the encoding of a model of OpenAI's, by its name with or without ``provider/``; None
-    for all others, whose tokens are a guess."""
+    """Return the encoding of an OpenAI model, by its name with or without ``provider/``; None
+    for all others, whose encodings are unknown."""
     name = model.rpartition("/")[2].lower()
     if _O200K.match(name):
         return "o200k"
@@ -57,8 +57,8 @@ def encoding_of(model: str) -> Encoding | None:
 
 @contextmanager
 def counting_for(encoding: Encoding | None) -> Iterator[None]:
-    """Count in this encoding inside; None: in cl100k, which takes more for most scripts than the
-    encodings of later models."""
+    """Count in this encoding inside the context; None: in cl100k, which takes more tokens for
+    most scripts than later encodings."""
     token = _ENCODING.set(encoding or "cl100k")
     try:
         yield
@@ -71,8 +71,8 @@ def byte_classes() -> tuple[bytes, int]:
     """Return the class of every byte, as a table for ``bytes.translate``, and the number of
     classes.
 
-    Each lower-case letter alone, other ASCII by kind of character; continuation bytes in eight
-    ranges; first bytes by script.
+    Each lower-case letter is a class, other ASCII is grouped by kind of character, continuation
+    bytes in eight ranges, first bytes by script.
     """
     groups: list[bytes] = [
         *(bytes([letter]) for letter in range(97, 123)),
@@ -99,7 +99,7 @@ def _weights(encoding: Encoding) -> NDArray[np.int32]:
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of ``text``, a little on the high side; at most its bytes in UTF-8.
+    """Estimate the tokens of ``text``, slightly too high; at most its bytes in UTF-8.
 
     Within -3 % and +15 % of the encoding's count on corpora of trees, prose, JSON, addresses, 28
     languages in Latin script and the larger other scripts. Adding characters to a text never lowers
@@ -117,14 +117,13 @@ def count_tokens(text: str) -> int:
 
 
 def likely_tokens(text: str) -> int:
-    """Estimate the tokens without headroom: for prices, where a safe estimate would be a wrong
-    one."""
+    """Estimate the tokens without headroom, for prices."""
     return round(count_tokens(text) / _HEADROOM)
 
 
 def most_tokens(text: str) -> int:
-    """Bound the tokens of ``text`` from above without counting: its bytes in UTF-8, or a bound of
-    them."""
+    """Return an upper bound of the tokens of ``text`` without counting: its bytes in UTF-8, or a
+    bound of them."""
     return len(text) if text.isascii() else 4 * len(text)
 
 
@@ -134,8 +133,8 @@ def byte_count(text: str) -> int:
 
 
 def fits(text: str, budget: int) -> bool:
-    """Tell whether ``text`` takes at most ``budget`` tokens; no count where its bytes already
-    fit."""
+    """Return True if ``text`` has at most ``budget`` tokens, without counting if its bytes
+    already fit."""
     return most_tokens(text) <= budget or count_tokens(text) <= budget
 
 
@@ -155,9 +154,9 @@ def _anthropic_pixels(width: int, height: int) -> int:
 def image_tokens(width: int, height: int, pricing: ImagePricing = "unknown") -> int:
     """Compute the tokens of an image of ``width`` x ``height`` pixels by the provider's formula.
 
-    ``openai`` is the gpt-4o family (85 + 170 a tile), ``openai-mini`` gpt-4o-mini (2833 + 5667 a
-    tile), ``anthropic`` pixels / 750. ``unknown`` takes the larger of the first and of
-    pixels / 750 without any downscaling.
+    ``openai`` is the gpt-4o family (85 + 170 per tile), ``openai-mini`` gpt-4o-mini (2833 + 5667
+    per tile), ``anthropic`` pixels / 750. ``unknown`` is the larger of the first and of pixels /
+    750 without any downscaling.
     """
     if pricing == "anthropic":
         return ceil(_anthropic_pixels(width, height) / 750)

@@ -1,6 +1,5 @@
-"""Truncation of a trajectory to fit a prompt: ever shorter views of it, of which the first that
-fits is taken.
-"""
+"""Truncation of a trajectory to fit a prompt: the first that fits of a sequence of shorter
+views."""
 
 from __future__ import annotations
 
@@ -16,9 +15,9 @@ from trajudge.trajectories.tokens import byte_count, count_tokens, fits, most_to
 
 
 def cut_middle(text: str, budget: int, *, head_share: float = 2 / 3) -> str:
-    """Cut ``text`` to at most ``budget`` tokens (if those hold the marker): beginning and end stay.
+    """Truncate the middle of ``text`` to at most ``budget`` tokens (if those fit the marker).
 
-    The marker names how many characters were left out. Long texts are cut at line breaks.
+    The marker states the number of removed characters. Long texts are cut at line breaks.
     """
     if fits(text, budget):
         return text
@@ -35,7 +34,7 @@ def cut_middle(text: str, budget: int, *, head_share: float = 2 / 3) -> str:
 
 
 def _to_line_breaks(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen the cut to complete lines, where a line break is near on both sides."""
+    """Extend the cut to complete lines if a line break is near on both sides."""
     before = text.rfind("\n", max(0, start - 200), start)
     after = text.find("\n", end, end + 200)
     return (start if before < 0 else before), (end if after < 0 else after + 1)
@@ -73,7 +72,8 @@ only last ones, at the end first ones and the very last."""
 
 
 class KeptSteps(NamedTuple):
-    """Steps that stay: the first ``head`` ones, then ``elided`` left out, then the others."""
+    """The steps of a view: the first ``head`` ones, then ``elided`` omitted ones, then the
+    others."""
 
     steps: tuple[StepLine, ...]
     head: int
@@ -100,7 +100,7 @@ def _shortened(step: StepLine, reasoning: int, field: int) -> StepLine:
 
 
 def _head(count: int, elision: Elision) -> int:
-    """Tell how many of ``count`` kept steps are first ones; at least one is a last one."""
+    """Return how many of ``count`` kept steps are first ones; at least one is a last one."""
     return {"start": 0, "middle": count // 3, "end": max(count - 1, 0)}[elision]
 
 
@@ -125,8 +125,8 @@ def _elide(steps: Sequence[StepLine], allowance: int, elision: Elision) -> KeptS
 def fewer_steps(
     steps: Sequence[StepLine], allowance: int, elision: Elision = "middle"
 ) -> KeptSteps | None:
-    """Fit the steps into at most ``allowance`` tokens: shorter reasoning, then fewer steps, then as
-    little of the last steps as still makes sense."""
+    """Fit the steps into at most ``allowance`` tokens: shorter reasoning, then fewer steps, then
+    a minimum of the last steps."""
     for reasoning in _REASONING_LIMITS:
         short = [_shortened(step, reasoning, FIELD_LIMIT) for step in steps]
         if sum(step_tokens(step) for step in short) <= allowance:
@@ -135,7 +135,7 @@ def fewer_steps(
     return _elide(short, allowance, elision) or _elide(least, allowance, elision)
 
 
-# An overflow says that the counter was too low by an unknown factor: ask for this share less.
+# After an overflow the count was too low by an unknown factor: reduce the budget to this share.
 SHRINK = 0.6
 
 MAX_OVERFLOWS = 6
@@ -155,7 +155,7 @@ class TruncationLevel(IntEnum):
 
 
 class TruncatedView(NamedTuple):
-    """Parts of a trajectory that a prompt shows; ``elided`` steps are left out after the first
+    """The parts of a trajectory in a prompt; ``elided`` steps are omitted after the first
     ``head`` ones."""
 
     rung: TruncationLevel
@@ -179,8 +179,8 @@ def _tokens(text: str | None) -> int:
 
 
 class PromptTruncator:
-    """Truncated views of one trajectory. Texts are counted only when a view depends on them, and
-    once; ``at`` builds the view of a level."""
+    """Truncated views of one trajectory. A text is counted once, and only if a view depends on
+    it; ``at`` returns the view of a level."""
 
     def __init__(
         self,
@@ -188,8 +188,8 @@ class PromptTruncator:
         representation: Representation,
         elision: Elision = "middle",
     ) -> None:
-        """Prepare the views; ``elision`` is where steps are left out. Raises MissingObservation if
-        the representation needs a tree and there is none."""
+        """Prepare the views; ``elision`` determines which steps are omitted. Raises
+        MissingObservation if the representation needs a tree and there is none."""
         self._elision = elision
         self._goal, self._answer = trajectory.goal, trajectory.answer
         self._steps = step_lines(trajectory)
@@ -226,7 +226,7 @@ class PromptTruncator:
         return self._pruned or (self._tree, self._tree_tokens)
 
     def at(self, rung: TruncationLevel, budget: int) -> TruncatedView | None:
-        """Build the view of this level in at most ``budget`` tokens, or None if it has none."""
+        """Return the view of this level in at most ``budget`` tokens, or None without one."""
         if rung is TruncationLevel.FULL:
             is_full = self._fits_for_certain(budget) or self._fits(self._tree_tokens, budget)
             return self._view(rung, self._all_steps, self._answer, self._tree) if is_full else None
@@ -244,7 +244,7 @@ class PromptTruncator:
         return next((view for view in views if view is not None), None)
 
     def _fits_for_certain(self, budget: int) -> bool:
-        """Tell whether the full view is too short to be worth counting, as in most runs."""
+        """Return True if the full view certainly fits, without counting, as in most runs."""
         texts = [self._goal, self._answer]
         for _, url, action, reasoning in self._steps:
             texts += (url, action, reasoning)
@@ -292,12 +292,13 @@ class PromptTruncator:
 
 
 class Views(Iterator[TruncatedView]):
-    """Ever shorter views: the first that fits ``budget`` (tokens), then one for every overflow.
+    """Shorter and shorter views: the first that fits ``budget`` (tokens), then one for every
+    overflow.
 
-    Ask for the next one only after the provider refused the last as too long; ``room`` are the
-    tokens that it said would fit, where it did. Ends after ``MAX_OVERFLOWS`` refusals, or when
-    nothing shorter makes sense; empty if nothing fits. Raises MissingObservation if the
-    representation needs a tree and there is none.
+    Request the next one only after the provider refused the last as too long; ``room`` are the
+    tokens that it reported as available, if it did. Ends after ``MAX_OVERFLOWS`` refusals, or at
+    the shortest useful view; empty if nothing fits. Raises MissingObservation if the representation
+    needs a tree and there is none.
     """
 
     def __init__(
@@ -325,8 +326,8 @@ class Views(Iterator[TruncatedView]):
             view = self._below(view)
 
     def _below(self, view: TruncatedView) -> TruncatedView | None:
-        """Build the next view: what fits into the room; where none is known, the pruned tree in
-        place of the full one, else what fits into a share of the last view."""
+        """Return the next view: one that fits the available tokens; if their number is unknown,
+        the pruned tree instead of the full one, else one that fits a share of the last view."""
         if self.room is not None:
             start = (
                 TruncationLevel.PRUNED

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, a user's mistake as one sentence; and limits of settings."""
+"""The end of commands: exit codes, user errors as one sentence; and limits of settings."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ P = ParamSpec("P")
 
 
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:
-    """Wrap a command that returns its exit code: UserError is printed to stderr and gives 2,
-    Ctrl-C gives 130, a reader of the output that has gone (``| head``) 141, a full disk and a
-    path that cannot be used 2. Everything else is a defect and keeps its traceback. What a command
-    puts in place of standard error ends with it."""
+    """Wrap a command that returns its exit code: UserError is printed to stderr with exit code
+    2, Ctrl-C gives 130, a closed output pipe (``| head``) 141, a full disk and an unusable path
+    2. Other exceptions are defects and keep their traceback. A replaced standard error is
+    restored."""
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> int:
@@ -82,11 +82,11 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
 
 @contextmanager
 def saved_behind_output() -> Iterator[Callable[..., None]]:
-    """Print a result and save it, so that neither is lost where the other fails.
+    """Print a result and save it, so that neither is lost if the other fails.
 
-    The block calls what it is given with each function that saves, and its arguments, and prints.
-    They run behind it, in their order, also where nobody reads the output to its end, its place is
-    full, or an earlier one of them fails; what failed is raised then.
+    The block calls the yielded function with each function that saves, and its arguments, and
+    prints. The saves run after the block, in order, also if standard output is closed or full, or
+    an earlier save fails; then the error is raised.
     """
     saves: list[Callable[[], object]] = []
 
@@ -103,8 +103,8 @@ def saved_behind_output() -> Iterator[Callable[..., None]]:
 
 
 def _output_is_closed() -> bool:
-    """Tell whether nobody reads standard output any more; if so, what is left of it goes nowhere,
-    or the interpreter would complain at its end."""
+    """Return True if nobody reads standard output; its rest is then discarded, because the
+    interpreter would report an error at exit."""
     waiting = select.poll()
     waiting.register(sys.stdout.fileno(), 0)
     if not any(event & select.POLLERR for _, event in waiting.poll(0)):
@@ -114,7 +114,7 @@ def _output_is_closed() -> bool:
 
 
 def _give_up_full_output() -> None:
-    """Write what standard output still holds; where it has no room, it goes nowhere, as above."""
+    """Flush standard output; if there is no space, its rest is discarded."""
     try:
         sys.stdout.flush()
     except OSError:

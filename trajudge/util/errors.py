@@ -8,7 +8,8 @@ from difflib import get_close_matches
 
 
 class UserError(Exception):
-    """One clear sentence: what is wrong, where, the value, and what to do. Commands exit with 2."""
+    """One clear sentence: the problem, its location, the value, and the fix. Commands exit with
+    2."""
 
 
 class MissingExtra(UserError):
@@ -21,14 +22,13 @@ class MissingExtra(UserError):
         )
 
     def __reduce__(self) -> tuple[type[UserError], tuple[str]]:
-        """As a plain UserError, so that a worker process can hand it to its parent."""
+        """Pickle it as a plain UserError, for worker processes."""
         return UserError, (str(self),)
 
 
 @contextmanager
 def naming(option: str) -> Iterator[None]:
-    """Let a UserError about data name the option or argument that it was given by, in place of the
-    ``--data`` of most commands."""
+    """Replace ``--data`` in a UserError about data by the given option or argument."""
     try:
         yield
     except UserError as error:
@@ -39,15 +39,15 @@ def naming(option: str) -> Iterator[None]:
 class ImageUnreadable(Exception):
     """A screenshot that cannot be used: missing, a git-LFS pointer, truncated, too large.
 
-    Not a user's mistake but a fact about one trajectory: a judge that needs the image gives
-    a judgment with status ``skipped`` and this reason.
+    It is not a user error but a property of one trajectory: a judge that needs the image gives a
+    judgment with status ``skipped`` and this reason.
     """
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``, did you mean 'X'?`` with the closest of ``known``, "" where none is close.
+    """Return ``, did you mean 'X'?`` with the closest of ``known``, "" without a close one.
 
-    Case, and what stands before the last slash, do not count.
+    Case, and the part before the last slash, are ignored.
     """
     by_end = {_end(other): other for other in known}
     close = get_close_matches(_end(name), by_end, n=1, cutoff=0.7)

@@ -1,7 +1,6 @@
-"""Files: opened without trusting what lies there, written whole or not at all, locked.
+"""Files: read untrusted ones safely, write atomically, lock.
 
-What somebody else wrote is read by the functions of the first part alone: regular files only, with
-a limit on their size.
+Files of others are read only by the functions of the first part: regular files, with a size limit.
 """
 
 from __future__ import annotations
@@ -13,10 +12,12 @@ import stat
 import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from hashlib import sha256
 from io import BufferedWriter
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from threading import Lock
 from typing import IO, Any, BinaryIO, cast
 
 from trajudge.util.errors import UserError
@@ -41,8 +42,8 @@ _OUTSIDE = "leads out of the data folder, so it is not read"
 
 
 class UnsafeFile(OSError, ValueError):
-    """A file that is not read. The message names it without its folder; ``strerror`` is the
-    reason and ``filename`` the path, so that whoever reports an OSError reports this as well."""
+    """A file that must not be read. The message names it without its folder; ``strerror`` is the
+    reason and ``filename`` the path, as in an OSError."""
 
     def __init__(self, path: str | Path, why: str) -> None:
         super().__init__(errno.EINVAL, why, os.fspath(path))
@@ -56,8 +57,7 @@ class UnsafeFile(OSError, ValueError):
 
 
 class NotUtf8(UserError, ValueError):
-    """A text that is not UTF-8: the user's mistake, and of one trajectory's file a reason to leave
-    it out."""
+    """A text that is not UTF-8: a user error, or for one trajectory's file a reason to skip it."""
 
 
 def without_surrogates(value: Any) -> Any:
@@ -72,7 +72,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 def utf8(content: bytes, file: Path) -> bytes:
-    """Return the content of a text, or its beginning, without a byte-order mark. Raises NotUtf8 for
+    """Return a text's bytes, or their beginning, without a byte-order mark. Raises NotUtf8 for
     UTF-16."""
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise NotUtf8(f"{_readable(file)} is UTF-16: save it as UTF-8")
@@ -110,8 +110,8 @@ def special_kind(path: str | Path) -> str:
 
 
 def check_regular(path: str | Path) -> None:
-    """Refuse a path at which a library that opens files itself (SQLite) would meet a pipe or a
-    device. Raises UnsafeFile."""
+    """Refuse a path that is a pipe or a device before a library (SQLite) opens it. Raises
+    UnsafeFile."""
     if kind := special_kind(path):
         raise UnsafeFile(path, f"is not a file ({kind})")
 
@@ -122,9 +122,9 @@ _BUFFER = 2**16  # bytes, of which reading long lines takes half the CPU that 2*
 def open_regular(
     path: str | Path, max_bytes: int | None = None, *, sparse: bool = True
 ) -> BinaryIO:
-    """Open the file for reading. Raises UnsafeFile for one that is no regular file or is larger
-    than ``max_bytes``, and without ``sparse`` for a large one with holes: a reader of lines without
-    a limit would never come to an end of its zeros. Raises OSError."""
+    """Open the file for reading. Raises UnsafeFile for a file that is not regular or is larger
+    than ``max_bytes``, and without ``sparse`` for a large one with holes, of which a reader of
+    lines would never reach the end. Raises OSError."""
     _check(path, os.stat(path), max_bytes)  # noqa: PTH116 - many times quicker
     descriptor = os.open(path, _READING)
     try:
@@ -149,7 +149,7 @@ def read_regular(path: str | Path, max_bytes: int | None = None) -> bytes:
 
 
 class DataFolder:
-    """A folder of data: what lies in it may be read, what it links to elsewhere may not."""
+    """A folder of data: files inside may be read, link targets outside may not."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -158,14 +158,14 @@ class DataFolder:
         self._known: dict[str, bool] = {}
 
     def holds(self, path: str | Path) -> bool:
-        """Tell whether the path, its links followed, lies inside."""
+        """Return True if the path, with links resolved, is inside."""
         name = os.fspath(path)
         if os.path.islink(name):  # noqa: PTH114 - as below
             return self._inside(os.path.realpath(name))
         return self.holds_folder(os.path.dirname(name))  # noqa: PTH120 - hundreds of names a run
 
     def holds_folder(self, folder: str) -> bool:
-        """Tell whether the folder, its links followed, lies inside; the result is remembered."""
+        """Return True if the folder, with links resolved, is inside; results are cached."""
         known = self._known.get(folder)
         if known is None:
             known = self._known[folder] = self._inside(os.path.realpath(folder))
@@ -183,7 +183,7 @@ class DataFolder:
             return _whole(file, path, max_bytes)
 
     def has_file(self, path: Path) -> bool:
-        """Tell whether there is a regular file inside at the path; nothing is opened."""
+        """Return True if the path is a regular file inside; nothing is opened."""
         return path.is_file() and self.holds(path)
 
     def _inside(self, real: str) -> bool:
@@ -233,7 +233,7 @@ def _too_large(size: int, max_bytes: int) -> str:
 
 
 def _blobs(root: str) -> list[str]:
-    """Where the files of a Hugging Face snapshot are that ``root`` is, or lies in."""
+    """Return the folder of the files of a Hugging Face snapshot that ``root`` is, or is in."""
     folder = Path(root)
     for inner, outer in zip((folder, *folder.parents), folder.parents, strict=False):
         if outer.name == "snapshots" and inner != outer and (outer.parent / "blobs").is_dir():
@@ -242,7 +242,7 @@ def _blobs(root: str) -> list[str]:
 
 
 def _closed(folder: str) -> str:
-    """With a separator at its end, so that ``/data2`` does not lie in ``/data``."""
+    """Return the path with a separator at its end, so that ``/data2`` is not inside ``/data``."""
     return folder if folder.endswith(os.sep) else folder + os.sep
 
 
@@ -250,14 +250,19 @@ def _readable(path: str | Path) -> str:
     return os.fspath(path).encode("utf-8", "replace").decode()
 
 
+_CHECKSUM_BYTES = 32  # before the content of a file of a cache
+
 BUFFER = 2**17  # bytes: of Python's own buffer, two lines of a judgment are too many
+
+
+# The umask can only be read by setting it, for all threads.
+_UMASK_CHANGED = Lock()
 
 
 @contextmanager
 def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside ``target`` that takes its name if the block succeeds, with the
-    permissions of an ordinary new file; ``durable``: also after the machine has lost its power.
-    Raises OSError."""
+    """Open a temporary file in the folder of ``target`` that replaces it if the block succeeds,
+    with the permissions of a new file; ``durable``: also after a power failure. Raises OSError."""
     with NamedTemporaryFile(
         "wb", BUFFER, dir=target.parent, prefix=f".{target.name}.", delete=False
     ) as file:
@@ -270,8 +275,9 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    umask = os.umask(0)
-    os.umask(umask)
+    with _UMASK_CHANGED:
+        umask = os.umask(0)
+        os.umask(umask)
     try:
         temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
@@ -281,21 +287,69 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether the path is a device, a pipe, or what ``/dev/stdout`` stands for."""
+    """Return True if the path is a device, a pipe, or the target of ``/dev/stdout``."""
     if not path.exists() or path.is_dir():
         return False
     return not path.is_file() or path.absolute().parts[1:2] in {("dev",), ("proc",)}
 
 
 def write_bytes(path: Path, content: bytes | bytearray) -> None:
-    """Write a file, replacing an earlier one; a killed process leaves the earlier one. Raises
-    OSError."""
+    """Write a file atomically; a killed process leaves the earlier one. Raises OSError."""
     with replacing(path, durable=False) as file:
         file.write(content)
 
 
+class FileCache:
+    """Contents by name, kept in a folder that threads and processes share.
+
+    Whenever a sixteenth of ``max_bytes`` was written, those that were not used for longest are
+    removed until all take at most ``max_bytes``. A folder that cannot be read or written keeps
+    nothing, which is no error.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder, self._max_bytes = folder, max_bytes
+        self._unchecked = max_bytes  # bytes written since the folder's size was looked at
+
+    def get(self, name: str) -> bytes | None:
+        """Return what was put under this name; None where there is nothing, or nothing whole."""
+        path = self._folder / name
+        try:
+            entry = read_regular(path)
+        except OSError:
+            return None
+        content = entry[_CHECKSUM_BYTES:]
+        if sha256(content).digest() != entry[:_CHECKSUM_BYTES]:
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return content
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keep the content under this name, in place of an earlier one."""
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_bytes(self._folder / name, sha256(content).digest() + content)
+            self._unchecked += _CHECKSUM_BYTES + len(content)
+            if self._unchecked >= self._max_bytes // 16:
+                self._unchecked = 0
+                self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        files = []
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):  # another process removed it
+                files.append((path, path.stat()))
+        total = sum(status.st_size for _, status in files)
+        for path, status in sorted(files, key=lambda entry: entry[1].st_mtime_ns):
+            if total <= self._max_bytes:
+                return
+            path.unlink(missing_ok=True)
+            total -= status.st_size
+
+
 def make_folder(folder: Path, option: str) -> None:
-    """Make the folder that the user named with ``option``, and those above it. Raises UserError."""
+    """Create the folder given by ``option``, with its parents. Raises UserError."""
     check_folder(folder, option)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -306,15 +360,15 @@ def make_folder(folder: Path, option: str) -> None:
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Look at where a folder that the user named with ``option`` is to be written, before the work
-    whose results it is to hold. Raises UserError."""
+    """Check that the folder given by ``option`` can be written, before the work for it begins.
+    Raises UserError."""
     if obstacle := _obstacle(folder):
         raise UserError(f"{option} {folder}: {obstacle}: name a folder")
     _check_writable(folder, f"{option} {folder}", "name another folder")
 
 
 def check_file(path: Path, option: str) -> None:
-    """Look at where a file is to be written, as ``check_folder`` does."""
+    """Check that a file can be written, as ``check_folder`` does."""
     named = f"{option} {path}"
     if obstacle := _obstacle(path.parent):
         raise UserError(f"{named}: {obstacle}, not a folder: name another file")
@@ -325,7 +379,7 @@ def check_file(path: Path, option: str) -> None:
 
 
 def _obstacle(folder: Path) -> str:
-    """Say what stands where the folder, or one above it, would be: "x is a file"; else empty."""
+    """Return what prevents the creation of a folder, such as "x is a file", or ""."""
     there = _lowest(folder)
     if not os.path.lexists(there) or there.is_dir():
         return ""
@@ -340,13 +394,13 @@ def _check_writable(folder: Path, named: str, remedy: str) -> None:
 
 
 def _lowest(folder: Path) -> Path:
-    """Find what there is of the folder: itself, or the first above it."""
+    """Return the lowest existing folder of a path."""
     return next((path for path in (folder, *folder.parents) if os.path.lexists(path)), folder)
 
 
 def save_bytes(path: Path, content: bytes) -> None:
-    """Write a file that the user named, its folders made; a device or a pipe is written to, where
-    ``write_bytes`` would put a file in its place. Raises UserError."""
+    """Write a file that the user named, and create its folders; a device or a pipe is written to
+    instead of being replaced. Raises UserError."""
     if is_stream := _is_stream(path):
         sys.stdout.flush()  # what was printed stands before it
     try:
@@ -361,10 +415,10 @@ def save_bytes(path: Path, content: bytes) -> None:
 
 
 def lock(path: Path, *, create: bool = True) -> int | None:
-    """Lock the file at ``path`` and give its descriptor; None if a living process has it.
+    """Lock the file at ``path`` and return its descriptor; None if a living process has locked it.
 
-    Without ``create`` also None if there is no such file. What is written to it goes to its end.
-    ``remove`` it, or close the descriptor, to let go. Raises OSError.
+    Without ``create`` also None if there is no such file. Writes append. ``remove`` it, or close
+    the descriptor, to release the lock. Raises OSError.
     """
     flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0)
     while True:
@@ -388,7 +442,7 @@ def lock(path: Path, *, create: bool = True) -> int | None:
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether a living process has locked the file. Raises OSError."""
+    """Return True if a living process has locked the file. Raises OSError."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
@@ -403,7 +457,7 @@ def is_locked(path: Path) -> bool:
 
 
 def remove(path: Path, descriptor: int) -> None:
-    """Remove a file that this process has locked, then let go of it."""
+    """Remove a file that this process has locked, then release the lock."""
     path.unlink(missing_ok=True)
     os.close(descriptor)
 
@@ -418,8 +472,8 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def refuse_repeated(folders: Iterable[Path]) -> None:
-    """Refuse a folder that is given more than once, in whatever spelling: what it holds would
-    count twice. Raises UserError."""
+    """Raise UserError for a folder that is given more than once, in any spelling, because its
+    content would count twice."""
     spelled: dict[Path, Path] = {}
     for folder in folders:
         place = folder.resolve()

@@ -1,8 +1,8 @@
-"""Tables that other people wrote: CSV of any delimiter, JSON, JSON lines, Parquet, data frames.
+"""Read tables of others: CSV with any delimiter, JSON, JSON lines, Parquet, data frames.
 
-``read_rows`` gives a ForeignTable of texts, ``choose_column`` finds a column by its usual names and
-``named_column`` the one that the user named, and ``read_verdict`` reads yes and no. What is neither
-is returned with the reason, for the caller to count: it is never a no.
+``read_rows`` returns a ForeignTable of texts, ``choose_column`` selects a column by its usual names
+and ``named_column`` the one that the user named, and ``read_verdict`` reads yes and no. Other cells
+are returned with the reason, for the caller to count: they are never a no.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ TASK_NAMES = (
 )
 """What the column of a row's task is known by, in this order."""
 
-csv.field_size_limit(2**27)  # a column of reasoning or of whole pages is longer than 128 KiB
+csv.field_size_limit(2**27)  # cells with reasoning or complete pages may exceed 128 KiB
 
 
 @dataclass(frozen=True)
 class ForeignTable:
-    """A table of texts, "" where a cell is empty: ``rows`` have a cell for each of ``columns``.
+    """A table of texts, "" for an empty cell: ``rows`` have a cell for each of ``columns``.
 
-    ``source`` names the file; ``lines`` has the line of each row where the file has lines.
+    ``source`` is the file's name; ``lines`` are the rows' lines if the file has lines.
     """
 
     columns: tuple[str, ...]
@@ -56,20 +56,20 @@ class ForeignTable:
         return len(self.rows)
 
     def column(self, name: str) -> list[str]:
-        """Return the cells of a column of ``columns``, one a row."""
-        place = self.columns.index(name)
-        return [row[place] for row in self.rows]
+        """Return the cells of a column, one per row."""
+        row_label = self.columns.index(name)
+        return [row[row_label] for row in self.rows]
 
     def at(self, row: int) -> str:
         """Name a row, counted from 0: "labels.csv, line 7"."""
-        return f"{self.source}, {self.place(row)}"
+        return f"{self.source}, {self.row_label(row)}"
 
-    def place(self, row: int) -> str:
+    def row_label(self, row: int) -> str:
         """Name a row within the table: "line 7", or "row 6" where a file has no lines."""
         return f"line {self.lines[row]}" if self.lines else f"row {row + 1}"
 
     def describe(self, words: Mapping[str, bool] | None = None) -> list[str]:
-        """Say of every column what it could be: "'ok': yes or no (12 yes, 8 no)"."""
+        """Describe the possible role of every column: "'ok': yes or no (12 yes, 8 no)"."""
         return [f"{name!r}: {_guess(self.column(name), words)}" for name in self.columns]
 
 
@@ -141,8 +141,8 @@ def _of_csv(path: Path, text: str) -> ForeignTable:
 
 
 def _first_rows(text: str, delimiter: str) -> tuple[list[list[str]], bool]:
-    """Read the first rows with one delimiter; return them, and whether they are CSV as far as that
-    goes."""
+    """Read the first rows with one delimiter; return them, and whether they are valid CSV so
+    far."""
     rows: list[list[str]] = []
     try:
         for cells in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
@@ -156,8 +156,8 @@ def _first_rows(text: str, delimiter: str) -> tuple[list[list[str]], bool]:
 
 
 def _rating(rows: Sequence[Sequence[str]], is_csv: bool) -> tuple[bool, float, int]:
-    """Rate a delimiter: whether it gives CSV, the share of rows as long as the header, which counts
-    half where that is one name alone, and the number of names."""
+    """Rate a delimiter: whether it gives valid CSV, the share of rows as long as the header
+    (half of it for a header of one name), and the number of names."""
     if not rows:
         return is_csv, 0.0, 0
     share = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
@@ -165,7 +165,7 @@ def _rating(rows: Sequence[Sequence[str]], is_csv: bool) -> tuple[bool, float, i
 
 
 def _column_names(path: Path, cells: Sequence[str]) -> list[str]:
-    names = [cell.strip() or f"column {place}" for place, cell in enumerate(cells, start=1)]
+    names = [cell.strip() or f"column {row_label}" for row_label, cell in enumerate(cells, start=1)]
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise UserError(
@@ -183,7 +183,7 @@ def _of_json_lines(path: Path) -> ForeignTable:
             record = None
         if not isinstance(record, dict):
             why = line.problem or "is no JSON object"
-            raise UserError(f"{path}, line {line.number}: {why}: mend or remove the line")
+            raise UserError(f"{path}, line {line.number}: {why}: correct or remove the line")
         records.append(record)
         numbers.append(line.number)
     return _of_records(records, str(path), numbers)
@@ -203,7 +203,7 @@ def _of_parquet(path: Path) -> ForeignTable:
 
 
 def _records_in(value: Any, path: Path) -> Sequence[Mapping[str, Any]]:
-    """Find the records in a JSON document: a list of objects, or an object with one such list."""
+    """Return the records in a JSON document: a list of objects, or an object with one such list."""
     lists = [value]
     if isinstance(value, dict):
         lists = [inner for inner in value.values() if _holds_records(inner)] or [[value]]
@@ -219,7 +219,7 @@ def _holds_records(value: Any) -> bool:
 
 
 def _records_of(frame: Any) -> Sequence[Mapping[str, Any]]:
-    """Turn a data frame, or any iterable of mappings, into records. Raises UserError."""
+    """Convert a data frame, or any iterable of mappings, to records. Raises UserError."""
     if hasattr(frame, "to_pylist"):  # Arrow
         return frame.to_pylist()  # type: ignore[no-any-return]
     if hasattr(frame, "to_dicts"):  # polars
@@ -255,7 +255,7 @@ def _flattened(record: Mapping[str, Any], above: str) -> Iterator[tuple[str, str
 
 
 def _text(value: Any) -> str:
-    """Write a value as a cell: "" for None and the missing values of pandas, whole numbers without
+    """Convert a value to a cell: "" for None and the missing values of pandas, integers without
     a fraction (pandas writes the column 1, 0, missing as 1.0, 0.0, nan)."""
     if isinstance(value, str):
         return value.strip()
@@ -305,17 +305,17 @@ UNSURE_WORDS = frozenset(
 
 
 class VerdictReading(NamedTuple):
-    """A verdict that was read, or None with the reason: an "empty" cell, "unsure" where a word says
-    that nothing was decided, "unreadable" for anything else."""
+    """A verdict, or None with the reason: an "empty" cell, "unsure" for a word of indecision,
+    "unreadable" for anything else."""
 
     verdict: bool | None
     reason: Literal["", "empty", "unsure", "unreadable"] = ""
 
 
 def read_verdict(text: str, words: Mapping[str, bool] | None = None) -> VerdictReading:
-    """Read yes or no, in any case, from the words of ``words`` (default: VERDICT_WORDS).
+    """Read yes or no, ignoring case, by the words of ``words`` (default: VERDICT_WORDS).
 
-    Of a column with other numbers than 0 and 1 (``holds_scores``) these are no verdicts either.
+    In a column with numbers other than 0 and 1 (``holds_scores``) 0 and 1 are not verdicts, either.
     """
     word = _word(text)
     if not word:
@@ -333,13 +333,13 @@ def _word(text: str) -> str:
 
 
 def holds_scores(cells: Iterable[str]) -> bool:
-    """Return True if some cell is a number other than 0 and 1: a score, or a point of a scale, on
-    which 1 is no yes."""
+    """Return True if a cell is a number other than 0 and 1: a score, or a point of a scale, on
+    which 1 is not a yes."""
     return any(_word(cell) not in ("0", "1") and read_number(cell) is not None for cell in cells)
 
 
 def read_number(cell: str) -> float | None:
-    """Read a finite number; None for anything else."""
+    """Parse a finite number; None for anything else."""
     try:
         number = float(cell)
     except ValueError:
@@ -348,7 +348,8 @@ def read_number(cell: str) -> float | None:
 
 
 def parse_words(text: str | None, option: str = "--words") -> Mapping[str, bool]:
-    """Read the user's words, ``gut=yes,schlecht=no``, added to VERDICT_WORDS. Raises UserError."""
+    """Parse the user's words, ``gut=yes,schlecht=no``, and add them to VERDICT_WORDS. Raises
+    UserError."""
     words = dict(VERDICT_WORDS)
     for word, meanings in _pairs(text, option, "WORD=yes or WORD=no").items():
         verdict = read_verdict(meanings[-1]).verdict
@@ -361,8 +362,8 @@ def parse_words(text: str | None, option: str = "--words") -> Mapping[str, bool]
 def parse_columns(
     text: str | None, roles: Sequence[str], option: str = "--columns"
 ) -> dict[str, list[str]]:
-    """Read ``judge=verdict,label=human``: the columns that the user names for each of ``roles``; a
-    role may be given several. Raises UserError for another role."""
+    """Parse ``judge=verdict,label=human``, the user's columns for ``roles``; a role may have
+    several. Raises UserError for another role."""
     given = _pairs(text, option, "ROLE=COLUMN")
     for role in given:
         if role not in roles:
@@ -389,10 +390,10 @@ def choose_column(
     *,
     taken: Iterable[str] = (),
 ) -> str | None:
-    """Return the first of ``candidates`` that the table has outside of ``taken``; None without one.
+    """Return the first of ``candidates`` that is a column and not in ``taken``; None without one.
 
-    Case and punctuation do not count (``taskID`` is ``task_id``). A dotted name is known by its
-    whole, then its last part, then any other.
+    Case and punctuation are ignored (``taskID`` is ``task_id``). A dotted name is matched as a
+    whole, then by its last part, then by any other.
     """
     left = [name for name in table.columns if name not in set(taken)]
     whole = {_plain(name): name for name in reversed(left)}
@@ -406,8 +407,8 @@ def choose_column(
 
 
 def named_column(table: ForeignTable, name: str, given: str) -> str:
-    """Return the column that the user named; case and punctuation do not count where only one fits.
-    Raises UserError, which begins with what was ``given``, for one that is not there."""
+    """Return the column that the user named; case and punctuation are ignored if only one column
+    matches. Raises UserError, which begins with ``given``, for a missing one."""
     if name in table.columns:
         return name
     close = [column for column in table.columns if _plain(column) == _plain(name)]
@@ -430,7 +431,7 @@ def missing_column(
     words: Mapping[str, bool] | None = None,
     option: str = "--columns",
 ) -> UserError:
-    """Make the error of a role without a column: it lists the columns and what each could be."""
+    """Return the error for a role without a column, with the possible roles of all columns."""
     could_be = "; ".join(table.describe(words)[:_MOST_COLUMNS])
     more = len(table.columns) - _MOST_COLUMNS
     return UserError(
@@ -444,7 +445,7 @@ _FEW_WORDS = 5
 
 
 def _guess(cells: Sequence[str], words: Mapping[str, bool] | None) -> str:
-    """Say in a few words what the cells of a column could be."""
+    """Describe the cells of a column in a few words."""
     filled = [cell for cell in cells if cell]
     if not filled:
         return "empty"

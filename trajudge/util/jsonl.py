@@ -1,6 +1,5 @@
-"""JSON as other programs write it: lines that may be compressed or damaged, NaN and large numbers,
-and lone surrogates that no file can hold.
-"""
+"""JSON of other programs: lines that may be compressed or damaged, NaN and large numbers, and
+lone surrogates, which UTF-8 cannot encode."""
 
 from __future__ import annotations
 
@@ -44,7 +43,8 @@ _ZSTD_MAX_WINDOW = 2**27
 
 
 class Line(NamedTuple):
-    """``number`` counts from 1. ``problem`` says why ``data`` is not the line's content."""
+    """A line; ``number`` counts from 1. ``problem`` is the reason why ``data`` is not its
+    content."""
 
     number: int
     data: bytes
@@ -52,18 +52,18 @@ class Line(NamedTuple):
 
 
 class _Damaged(Exception):
-    """The compressed stream ends early or is not one."""
+    """The compressed stream is invalid or ends early."""
 
 
 def read_lines(
     path: Path, max_line_bytes: int = MAX_LINE_BYTES, folder: DataFolder | None = None
 ) -> Iterator[Line]:
-    """Yield the non-empty lines of a file (``.gz`` and ``.zst`` are decompressed), without the mark
-    that other tools put before the first one.
+    """Yield the non-empty lines of a file (``.gz`` and ``.zst`` are decompressed), without a
+    byte-order mark.
 
-    A line that is too long, and the place where a compressed file is damaged, come as a Line with
+    A line that is too long, and the position at which a compressed file is damaged, are a Line with
     a problem. Raises UserError for a decompression bomb, UTF-16, or a file that cannot be opened or
-    lies outside of ``folder``.
+    is outside ``folder``.
     """
     number, parts, size = 1, list[bytes](), 0
     try:
@@ -75,7 +75,7 @@ def read_lines(
                 yield from _line(path, number, line, size + len(end), max_line_bytes)
                 number, parts, size = number + 1, [], 0
             size += len(rest)
-            # The rest of a line that is too long is counted, not kept.
+            # The rest of a line that is too long is skipped.
             parts = [*parts, rest] if size <= max_line_bytes else []
             if size > max_line_bytes + MAX_SKIPPED_BYTES:
                 raise _Damaged(f"a line goes on for more than {MAX_SKIPPED_BYTES:,} bytes")
@@ -132,7 +132,8 @@ def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Frame by frame, because the library's stream reader does not tell a truncated frame."""
+    """Decompress frame by frame, because the library's stream reader does not detect a truncated
+    frame."""
 
     def new_frame() -> zstandard.ZstdDecompressionObj:
         return zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).decompressobj()
@@ -154,7 +155,7 @@ def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
         raise _Damaged("the last zstd frame is not complete")
 
 
-# A repaired copy stands in memory beside the file.
+# A repaired copy is in memory in addition to the file.
 MAX_REPAIRED_BYTES = 128 * 2**20
 
 # Escapes as wholes, so that the second backslash of a pair begins none; pairs before halves.
@@ -176,11 +177,10 @@ _NUMBERS = re.compile(
 def decode(
     content: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers: bool = True
 ) -> T:
-    """Decode JSON with ``decoder``, also where only Python writes it so.
+    """Decode JSON with ``decoder``, including output of Python's ``json`` that is not standard.
 
-    Without ``numbers``, NaN and Infinity stay mistakes.
-
-    Raises ValueError (as msgspec does), RecursionError.
+    Without ``numbers``, NaN and Infinity remain errors. Raises ValueError (as msgspec does),
+    RecursionError.
     """
     try:
         return decoder.decode(content)
@@ -194,8 +194,8 @@ def decode(
 
 
 def encode(value: object, *, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Encode JSON compactly, also with integers of more than 64 bits and lone surrogates, which
-    other tools' files hold and orjson refuses."""
+    """Encode JSON compactly, including integers of more than 64 bits and lone surrogates, which
+    orjson refuses."""
     try:
         return orjson.dumps(value, default=default)
     except orjson.JSONEncodeError:
@@ -205,7 +205,7 @@ def encode(value: object, *, default: Callable[[Any], Any] | None = None) -> byt
 
 
 def repaired(content: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | None:
-    """Rewrite what only Python writes in JSON's terms; None if the data holds no such thing."""
+    """Convert output of Python's ``json`` to standard JSON; None if it is standard already."""
     if len(content) > MAX_REPAIRED_BYTES:
         return None
     before = bytes(content)

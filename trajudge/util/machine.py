@@ -1,6 +1,5 @@
-"""This machine: addresses, cache folder, Chromium, threads, worker processes, environments of
-pinned packages.
-"""
+"""The machine: addresses, cache folder, Chromium, threads, worker processes, environments of
+pinned packages."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ _UNROUTED = ("192.0.2.1", "2001:db8::1")  # of documentation
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if only this machine reaches an address."""
+    """Return True if only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -55,8 +54,8 @@ _WAITING = 1_024  # connections
 
 
 def listen(host: str, port: int, danger: str = "") -> socket.socket:
-    """Listen on an address. Raises UserError for one that is taken; and, where no token guards it,
-    for one that others reach, who could do what ``danger`` says."""
+    """Listen on an address. Raises UserError for one in use, and without a token for one that
+    other machines reach, whose users could do what ``danger`` describes."""
     if danger and not is_loopback(host):
         raise UserError(
             f"--host {host} can be reached by others, who could {danger}: give --token-file FILE"
@@ -70,8 +69,9 @@ def listen(host: str, port: int, danger: str = "") -> socket.socket:
 
 
 def own_addresses(family: socket.AddressFamily) -> list[str]:
-    """List the addresses of all interfaces but loopback and link-local ones, each once: as Linux
-    lists them, elsewhere those of the host's name and of the route to the internet."""
+    """List the addresses of all interfaces except loopback and link-local ones, without
+    repetitions: on Linux from the system, elsewhere those of the host's name and of the route to
+    the internet."""
     addresses = _of_ipv4_interfaces() if family == socket.AF_INET else _of_ipv6_interfaces()
     with suppress(OSError):
         entries = socket.getaddrinfo(socket.gethostname(), None, family)
@@ -88,8 +88,8 @@ def own_addresses(family: socket.AddressFamily) -> list[str]:
 
 
 def own_names() -> list[str]:
-    """List the names of this machine, but localhost: as it is set, in full, and in the local
-    network (mDNS)."""
+    """List the names of this machine except localhost: the host name, its full form, and that in
+    the local network (mDNS)."""
     name = socket.gethostname().rstrip(".").lower()
     names = dict.fromkeys([name, socket.getfqdn(name).rstrip(".").lower()])
     if "." not in name:
@@ -133,7 +133,7 @@ def installed_chromium() -> str | None:
 
 
 def stop_event() -> asyncio.Event:
-    """Return an event that Ctrl-C and SIGTERM set, in place of ending the running loop."""
+    """Return an event that Ctrl-C and SIGTERM set instead of ending the running loop."""
     import asyncio  # noqa: PLC0415 - every command imports this module, few wait
 
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -148,14 +148,15 @@ _limited = set[str]()
 
 
 def limit_threads() -> None:
-    """Have NumPy and SciPy start no threads in this process, if the user has set no number."""
+    """Let NumPy and SciPy start no threads in this process, unless the user has set their
+    number."""
     if LIMIT not in os.environ:
         os.environ[LIMIT] = "1"
         _limited.add(LIMIT)
 
 
 def users_environment() -> Mapping[str, str]:
-    """Return the environment as the user set it, for programs of theirs."""
+    """Return the environment as the user set it, for the user's programs."""
     return {name: value for name, value in os.environ.items() if name not in _limited}
 
 
@@ -163,12 +164,12 @@ T = TypeVar("T")
 
 R = TypeVar("R")
 
-_AHEAD = 4  # items that are taken for each worker before the first of them is done
+_AHEAD = 4  # items submitted per worker before the first is done
 
 
 def follow_parent() -> None:
-    """Set a worker process up. Ctrl-C is the parent's business: the worker ends the job that it
-    has in hand, and if the parent is gone, itself."""
+    """Set up a worker process. Only the parent handles Ctrl-C: the worker finishes its current
+    job and, if the parent is gone, ends."""
     os.setpgrp()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
@@ -183,8 +184,8 @@ def _end_with(sentinels: Iterable[int]) -> None:
 
 @contextmanager
 def cancelled(pool: Executor, halt: Callable[[], None] = lambda: None) -> Iterator[Executor]:
-    """Open the pool; when it is left by an exception, nothing that waits is begun, and ``halt`` is
-    called before what is under way is waited for."""
+    """Open the pool; on an exception pending jobs are cancelled, and ``halt`` is called before
+    the running ones are awaited."""
     try:
         yield pool
     except BaseException:
@@ -195,8 +196,8 @@ def cancelled(pool: Executor, halt: Callable[[], None] = lambda: None) -> Iterat
 
 
 def worked_on(work: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
-    """Yield what ``work`` gives of each item, in the order of the items. It is done here with one
-    worker, else in so many processes, while the next items are made here.
+    """Yield the results of ``work`` on the items, in order: in this process with one worker, else
+    in so many processes, while this one creates the next items.
 
     Raises UserError if a process dies.
     """
@@ -220,14 +221,14 @@ def worked_on(work: Callable[[T], R], items: Iterable[T], workers: int) -> Itera
 
 
 class NoEnvironment(Exception):
-    """An environment could not be made; the message says how to go on."""
+    """An environment could not be created; the message has the fix."""
 
 
 class PinnedPackage(NamedTuple):
-    """A package with all that it needs, pinned in ``pins``, a file of pip's requirements.
+    """A package with its dependencies, pinned in ``pins``, a requirements file of pip.
 
-    ``module`` is what an interpreter that has it can import. ``variable`` is an environment
-    variable that names such an interpreter: then none is made.
+    ``module`` is importable by an interpreter that has the package. ``variable`` is an environment
+    variable for such an interpreter; then none is created.
     """
 
     name: str
@@ -237,17 +238,18 @@ class PinnedPackage(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Where the environment stands; another pin file or Python has another."""
+        """The environment's folder, which depends on the pin file and on Python's version."""
         text = read_regular(self.pins) + sys.version.encode()
         return cache_folder() / f"{self.name}-{hashlib.sha256(text).hexdigest()[:16]}"
 
     @property
     def made(self) -> bool:
-        """Whether an interpreter is there already: ``python`` returns at once."""
+        """Whether an interpreter exists already: ``python`` returns at once."""
         return bool(os.environ.get(self.variable)) or (self.folder / "complete").exists()
 
     def python(self, interpreter: str | None = None) -> Path:
-        """Return an interpreter that has the package: ``interpreter``, the variable's, or our own.
+        """Return an interpreter that has the package: ``interpreter``, the variable's, or one of an
+        own environment.
 
         Raises NoEnvironment.
         """
@@ -266,7 +268,7 @@ class PinnedPackage(NamedTuple):
 
     def _install(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        # Few of the modules are ever imported: Python compiles those then.
+        # Few of the modules are ever imported, and Python compiles those on import.
         words = ["--quiet", "--no-compile", "--no-deps", "--retries", "1", "--timeout", "15"]
         make: list[str | Path] = [sys.executable, "-m", "venv", folder]
         pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip"]
@@ -299,8 +301,8 @@ def _imports(python: Path, module: str) -> bool:
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Without the search for cycles, which would walk over all records again and again: a fifth
-    of the time. What is dropped is freed all the same."""
+    """Pause the garbage collector, which would traverse all records repeatedly: a fifth of the
+    time. Reference counting still frees memory."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""Mask keys in text: the values that this process knows, and what looks like a key.
+"""Mask keys in text: values known to this process, and texts that look like a key.
 
-Providers, gateways and proxies repeat the key of a request in their errors. ``masked`` is for
-other programs' words; ``without_known`` for our own, in which only the known values are replaced.
+Providers, gateways and proxies repeat the key of a request in their errors. ``masked`` is for texts
+of other programs; ``without_known`` is for our own, in which only known values are replaced.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _remembered: set[str] = set()
 
 
 def remember(*values: str) -> None:
-    """Mask these values from now on."""
+    """Mask these values in later calls."""
     _remembered.update(value for value in values if len(value) >= _SHORTEST)
 
 
 def remember_url(url: str) -> None:
-    """Mask from now on the user, the password and the values of the query of a URL."""
+    """Mask the user, the password and the query values of a URL in later calls."""
     parts = urlsplit(url)
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
     fields = (field.partition("=")[2] for field in parts.query.split("&"))
@@ -61,25 +61,25 @@ def remember_url(url: str) -> None:
 
 
 def remember_headers(headers: Mapping[str, str]) -> None:
-    """Mask from now on the values of headers that are secrets."""
+    """Mask the values of secret headers in later calls."""
     for name, value in headers.items():
         if is_secret_header(name, value):
             remember(value, value.rpartition(" ")[2])
 
 
 def is_secret_header(name: str, value: str) -> bool:
-    """Return True if a header's name or value says that it is a secret."""
+    """Return True if a header's name or value indicates a secret."""
     return bool(_HEADER.search(name)) or _without_patterns(value) != value
 
 
 def masked(text: str) -> str:
-    """Replace known values and everything that looks like a key."""
+    """Replace known values and all texts that look like a key."""
     return _without_patterns(without_known(text))
 
 
 def without_known(text: str) -> str:
-    """Replace the values of this process: of the environment's variables whose names say key,
-    token, secret or password, and those remembered."""
+    """Replace the values known to this process: those remembered, and those of environment
+    variables with key, token, secret or password in their names."""
     for value in sorted(_known(), key=len, reverse=True):
         if value in text:
             text = text.replace(value, MASK)

@@ -71,8 +71,8 @@ from trajudge.util.terminal import (
 
 @dataclass(frozen=True)
 class Option:
-    """An option: what it is for, the placeholder of its value (default: by its type), its name
-    where it is not the field's, and whether it takes several values at once (``--runs A B``)."""
+    """An option: its help, the placeholder of its value (default: by its type), its name if it
+    differs from the field's, and whether it takes several values at once (``--runs A B``)."""
 
     help: str
     metavar: str = ""
@@ -82,18 +82,18 @@ class Option:
 
 @dataclass(frozen=True)
 class Output(Option):
-    """An option that names a file, or with the metavar DIR a folder, to write."""
+    """An option for a file, or with the metavar DIR a folder, to write."""
 
 
 class Argument(Option):
-    """A value that stands on the command line without an option's name."""
+    """A positional argument of the command line."""
 
     def __init__(self, metavar: str, help: str) -> None:
         super().__init__(help, metavar)
 
 
 class Only:
-    """Take these options of a group of settings."""
+    """Include only these options of a group of settings."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -111,7 +111,7 @@ class Settings(BaseModel):
 
     @classmethod
     def prepare(cls, words: Sequence[str]) -> None:
-        """Do what a command needs before its words are read."""
+        """Prepare a command before its arguments are parsed."""
 
     @model_validator(mode="after")
     def _check_exclusive(self) -> Self:
@@ -138,10 +138,10 @@ Workers = Annotated[int, Field(ge=1, le=1_000)]
 
 @dataclass(frozen=True)
 class Setting:
-    """An option of a command: where its field stands, and what follows from the field's type.
+    """An option of a command: the location of its field, and properties of the field's type.
 
     ``path`` are the names of the groups above the field; ``inner`` is the type of one value;
-    ``words`` how many words a value takes (0: a switch).
+    ``words`` is the number of words of a value (0: a switch).
     """
 
     path: tuple[str, ...]
@@ -174,7 +174,7 @@ class Setting:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether it holds any number of values."""
+        """Whether it may have any number of values."""
         kind = self.kind
         return get_origin(kind) is dict or (get_origin(kind) is tuple and ... in get_args(kind))
 
@@ -205,7 +205,7 @@ class Setting:
 
     @property
     def help(self) -> str:
-        """What it is for, with its default."""
+        """The help text, with the default."""
         text, default = self.option.help, self.default
         if isinstance(default, str | int | float | Path) and default and "default" not in text:
             text += f" (default: {default})"
@@ -242,12 +242,11 @@ def _below(
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that complains in one sentence (UserError); ``make`` checks the values.
+    """A parser whose errors are one sentence (UserError); ``make`` checks the values.
 
-    Abbreviated flags are refused: the next version could give them another meaning. So are two
-    values of an option that keeps one.
-    ``--help`` of a parser with many options explains those that ``show_first`` names, and
-    ``--help-all`` all.
+    Abbreviated flags are refused, because a later version could give them another meaning, and so
+    are repeated values of an option with a single value. ``--help`` of a parser with many options
+    explains those of ``show_first``, and ``--help-all`` all.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -262,7 +261,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Read the values of an option. Raises UserError where it has others already."""
+        """Parse the values of an option. Raises UserError if it has others already."""
         if action.option_strings and isinstance(action, argparse._StoreAction):
             earlier = self._given.setdefault(action, arg_strings)
             if earlier != arg_strings:
@@ -273,8 +272,8 @@ class Parser(argparse.ArgumentParser):
 
     def show_first(self, *names: str) -> Self:
         """Explain these options (named without dashes) in ``--help``, all others after them in
-        ``--help-all``, and show arguments alone in the usage line; return this parser. To be
-        called when all options are there."""
+        ``--help-all``, and show only arguments in the usage line; return this parser. Call it
+        after all options are added."""
         self.add_argument("--help-all", action=_AllHelp, help="explain all options and exit")
         self._first = first = self.add_argument_group("the options that most calls need")
         for name in names:
@@ -292,8 +291,8 @@ class Parser(argparse.ArgumentParser):
         return self
 
     def format_help(self) -> str:
-        """Explain the first options, and name the others; without first ones explain all. The
-        epilog is left to ``format_all`` where it would not fit the screen."""
+        """Explain the first options, and list the others; without first ones explain all. The
+        epilog is left to ``format_all`` if it does not fit the screen."""
         if self._first is None:
             return self.format_all()
         formatter = self._get_formatter()
@@ -337,7 +336,7 @@ class _AllHelp(argparse.Action):
 
 
 def parser_of(kind: type[Settings], prog: str) -> Parser:
-    """Build the parser of a command's words; what it leaves out has no attribute."""
+    """Return the parser of a command; omitted options have no attribute."""
     about = re.sub("(?m)^trajudge ", "  trajudge ", inspect.cleandoc(kind.__doc__ or ""))
     parser = Parser(prog=prog, description=about, epilog=kind.epilog or None)
     groups: dict[str, Any] = {"": parser}
@@ -379,8 +378,8 @@ def add_option(group: Any, one: Setting, default: Any = argparse.SUPPRESS) -> No
 
 
 def parse(kind: type[S], prog: str, argv: Sequence[str]) -> S:
-    """Read a command's settings from its words, and from ``--config`` what they do not name.
-    Raises UserError."""
+    """Parse a command's settings from its arguments, and others from ``--config``. Raises
+    UserError."""
     kind.prepare(argv)
     parser = parser_of(kind, prog)
     if any(word.partition("=")[0] == "--config" for word in argv):
@@ -399,18 +398,18 @@ def parse(kind: type[S], prog: str, argv: Sequence[str]) -> S:
 
 
 def keywords_of(kind: type[Settings]) -> dict[str, Setting]:
-    """Return the settings by the names that Python gives them: those of options, and of fields
-    that have another name or are no options."""
+    """Return the settings by their Python names: those of options, and of fields that have
+    another name or are no options."""
     every = list(_settings(kind))
     options = [one for one in every if one.option is not _KEYWORD]
     return {one.field: one for one in every} | {one.name: one for one in options}
 
 
 def make(kind: type[S], values: Mapping[str, Any]) -> S:
-    """Build the record from values by name (``keywords_of``); None keeps a default.
+    """Return the record for values by name (``keywords_of``); None keeps a default.
 
-    Raises UserError for a name that no setting has, a value that a field refuses, a path that
-    cannot be read or written.
+    Raises UserError for an unknown name, a value that a field refuses, and a path that cannot be
+    read or written.
     """
     settings = keywords_of(kind)
     defaults = kind.model_construct()
@@ -440,7 +439,7 @@ _PATHS = {"FILE", "PATH", "DIR", "IN", "STORE"}  # placeholders of what is read
 
 
 def _check_value(one: Setting, value: Any) -> None:
-    """Raise UserError for an empty text, a truth value in place of a number, and a path to read
+    """Raise UserError for an empty text, a truth value instead of a number, and a path to read
     that is a pipe or a device."""
     several = value if isinstance(value, list | tuple) else [value]
     if "" in [part for part in several if isinstance(part, str)]:
@@ -461,8 +460,8 @@ def _check_value(one: Setting, value: Any) -> None:
 
 
 def _typed(one: Setting, value: Any) -> Any:
-    """Return what a field takes for words of a command line or a file: one value as several, NAME=
-    VALUE as a mapping, the number that a choice is."""
+    """Convert words of a command line or a file for a field: one value to several, NAME=VALUE to
+    a mapping, a choice to its number."""
     if get_origin(one.kind) is dict:
         return value if isinstance(value, Mapping) else _named(one.flag, value)
     if one.is_repeated:
@@ -476,7 +475,7 @@ def _choice(one: Setting, value: Any) -> Any:
 
 
 def _named(flag: str, words: Sequence[str]) -> dict[str, str]:
-    """Read NAME=VALUE words. Raises UserError, also for two values of a name."""
+    """Parse NAME=VALUE words. Raises UserError, also for a repeated name."""
     given: dict[str, str] = {}
     for word in [words] if isinstance(words, str) else words:
         name, equals, value = word.partition("=")
@@ -499,7 +498,7 @@ def _check_outputs(settings: Iterable[Setting], record: Settings) -> None:
                 (check_folder if one.metavar == "DIR" else check_file)(path, one.flag)
 
 
-# What pydantic refuses, by its name of the error, in words that say what to give.
+# Messages for pydantic's errors, by error type.
 _REASONS = {
     "bool_parsing": "must be true or false",
     "int_parsing": "must be a whole number",
@@ -515,7 +514,7 @@ _REASONS = {
 
 
 def _sentence(kind: type[Settings], error: ValidationError) -> str:
-    """Say which option has which value, and why that is refused: the first that is wrong."""
+    """Describe the first invalid option, its value and the reason."""
     first = error.errors()[0]
     context = {
         name: int(limit) if isinstance(limit, float) and limit.is_integer() else limit
@@ -554,7 +553,7 @@ def _flag(kind: type[Settings], field: str) -> str:
 
 
 def _without_none(kind: Any) -> Any:
-    """Take Annotated and None off a type."""
+    """Remove Annotated and None from a type."""
     if get_origin(kind) is Annotated:
         return _without_none(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
@@ -564,8 +563,8 @@ def _without_none(kind: Any) -> Any:
 
 
 def _read_config(file: Path, kind: type[Settings], prog: str) -> dict[str, Any]:
-    """Read the options in a YAML file; a value stays as written, the values of a mapping are
-    typed. Raises UserError for a file that cannot be read, and for a name that is no option."""
+    """Read the options in a YAML file; values are kept as written, and those of a mapping are
+    typed. Raises UserError for a file that cannot be read, and for a name that is not an option."""
     try:
         text = read_text(file)
         entries = _Loader(text).get_single_data() or {}
@@ -585,21 +584,20 @@ def _read_config(file: Path, kind: type[Settings], prog: str) -> dict[str, Any]:
             close = did_you_mean(name, known)
             raise UserError(f"{file}: no option {key!r}{close or ':'} see  {prog} --help")
         if name in values:
-            raise UserError(f"{file}: {name!r} comes twice: leave one out")
+            raise UserError(f"{file}: {name!r} is given twice: remove one")
         if value not in ("", "false") if known[name].is_switch else value != "":
             values[name] = typed[key] if isinstance(value, dict) else value
     return values
 
 
 class _Loader(yaml.BaseLoader):
-    """Leaves every scalar a string (``yes`` is no truth value here), and refuses a key that comes
-    twice."""
+    """Reads every scalar as a string (``yes`` is not a truth value), and refuses repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if key.value in seen:
                 line = key.start_mark.line + 1
-                raise yaml.YAMLError(f"line {line}: {key.value!r} comes twice: leave one out")
+                raise yaml.YAMLError(f"line {line}: {key.value!r} is given twice: remove one")
             seen.add(key.value)
         return super().construct_mapping(node, deep=deep)

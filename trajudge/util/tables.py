@@ -1,6 +1,5 @@
-"""Tables and sentences, one look for every command: on a terminal, in a file or a pipe, as CSV,
-Markdown and LaTeX.
-"""
+"""Tables and sentences with one layout for all commands: on a terminal, in a file or a pipe, as
+CSV, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -39,7 +38,8 @@ Row = Sequence[str]
 
 
 def aligned(rows: Iterable[Row], widths: Sequence[int], names: int, gap: int = GAP) -> list[str]:
-    """One line per row: the first ``names`` cells cut to their width and left, others right."""
+    """Return one line per row: the first ``names`` cells truncated to their width and
+    left-aligned, the others right-aligned."""
     return [
         (" " * gap)
         .join(
@@ -76,10 +76,10 @@ def length_of(widths: Sequence[int], gap: int = GAP) -> int:
 
 
 def stacked(head: Row, rows: Sequence[Row], width: int, *, names: int) -> list[str]:
-    """Lay out a table whose first ``names`` columns hold words, in lines of at most ``width``.
+    """Lay out a table whose first ``names`` columns contain words, in lines of at most ``width``.
 
-    What is too wide gets its head folded, or narrower gaps; else its columns of figures go into
-    several blocks, each beside the names. A block without one figure is left out, and named.
+    If it is too wide, its head is folded, or its gaps are narrowed; else its columns of figures are
+    split into several blocks, each with the names. Blocks without a figure are omitted, and listed.
     """
     widths = widths_of([head, *rows])
     if length_of(widths) <= width:
@@ -89,12 +89,12 @@ def stacked(head: Row, rows: Sequence[Row], width: int, *, names: int) -> list[s
     least = _least_widths(head, rows, names)
     if length_of(least) > width >= length_of(widths, 1):
         return aligned([head, *rows], widths, names, gap=1)
-    return _blocks(head, rows, _beside(least, width, names), width, names)
+    return _blocks(head, rows, _fit_columns(least, width, names), width, names)
 
 
 def wrapped(head: Row, rows: Sequence[Row], width: int) -> list[str]:
-    """Lay out columns of words; the widest go over several lines, broken inside a word only where
-    the longest words of all columns have no room beside each other."""
+    """Lay out columns of words; the widest are wrapped, inside a word only if the longest words
+    of all columns do not fit side by side."""
     count = len(head)
     words = [max(map(_longest_word, column)) for column in zip(head, *rows, strict=True)]
     widths = narrowed(widths_of([head, *rows]), count, width, words)
@@ -113,7 +113,7 @@ def _folded(cell: str, width: int) -> list[str]:
 def _folded_row(
     row: Row, widths: Sequence[int], names: int, *, names_too: bool = True
 ) -> list[str]:
-    """Lay out a row whose figures, and unless ``names_too`` is false words, are broken where they
+    """Lay out a row whose figures, and unless ``names_too`` is false words, are wrapped if they
     are wider than their columns."""
     lines = [
         _folded(cell, size) if names_too or index >= names else [cell]
@@ -123,16 +123,16 @@ def _folded_row(
 
 
 def _least_widths(head: Row, rows: Sequence[Row], names: int) -> list[int]:
-    """Return the widths of the columns where the heads of figures are folded at every space."""
+    """Return the widths of the columns if the heads of figures are folded at every space."""
     widths = widths_of([head, *rows])
     figures = widths_of(rows) if rows else [0] * len(head)
     heads = map(_longest_word, head)
     return [*widths[:names], *map(max, figures[names:], list(heads)[names:])]
 
 
-def _beside(sizes: Sequence[int], width: int, names: int) -> list[int]:
-    """Narrow the names where not all columns fit, so that figures have half of the width, or what
-    they need of it; and figures that do not fit even so."""
+def _fit_columns(sizes: Sequence[int], width: int, names: int) -> list[int]:
+    """Narrow the names if the columns do not fit, so that figures get half of the width, or as
+    much as they need; and figures that still do not fit."""
     if length_of(sizes) <= width:
         return list(sizes)
     narrowest = length_of(narrowed(sizes[:names], names, 0))
@@ -150,7 +150,7 @@ def _beside(sizes: Sequence[int], width: int, names: int) -> list[int]:
 def _blocks(
     head: Row, rows: Sequence[Row], sizes: Sequence[int], width: int, names: int
 ) -> list[str]:
-    """Lay out as many columns of figures as fit beside the names, then the next."""
+    """Lay out as many columns of figures as fit next to the names, then the next ones."""
     blocks: list[list[str]] = []
     empty: list[str] = []
     for part in _parts(sizes, width, names):
@@ -218,7 +218,7 @@ _WITH_LIMITS = re.compile(r"(\S+) \[(\S+), (\S+)\]")
 
 
 class Table(NamedTuple):
-    """Cells are ready to be read; the first ``names`` columns hold words, the others figures."""
+    """A table of formatted cells; the first ``names`` columns contain words, the others figures."""
 
     title: str
     head: tuple[str, ...]
@@ -232,7 +232,7 @@ Columns = Mapping[str, Callable[[T], str]]
 
 
 def table_of(title: str, columns: Columns[T], rows: Iterable[T], names: int = 2) -> Table:
-    """Make a table whose columns are declared once, as head and cell."""
+    """Return a table from columns that are declared as head and cell."""
     cells = [tuple(cell(row) for cell in columns.values()) for row in rows]
     return Table(title, tuple(columns), cells, names)
 
@@ -329,16 +329,16 @@ def _markdown_cell(cell: str) -> str:
 
 
 def screen_width() -> int:
-    """Return the columns to fill: those of the terminal or of ``COLUMNS``, at most 100."""
+    """Return the number of columns of the terminal or of ``COLUMNS``, at most 100."""
     return max(_NARROWEST, min(COLUMNS, shutil.get_terminal_size((COLUMNS, LINES)).columns))
 
 
 def folded(text: str, width: int, *, most: int | None = None) -> list[str]:
-    """Break a sentence into lines of at most ``width`` columns, the later ones indented.
+    """Wrap a sentence into lines of at most ``width`` columns, the later ones indented.
 
-    A number stays with its percent sign. What does not fit into ``most`` lines is cut out of the
-    middle: sentences begin with what happened and end with the reason; names that are longer than
-    a line are shortened first. Without ``most`` they stay whole, as paths that one copies.
+    A number stays with its percent sign. If there are more than ``most`` lines, the middle is
+    removed, because sentences begin with what happened and end with the reason; names longer than a
+    line are shortened first. Without ``most`` they are kept, as paths to copy.
     """
     kept = stiff(one_line(text), " [")
     lines = broken(kept, width, indent="  ", whole=True) or [""]
@@ -348,7 +348,8 @@ def folded(text: str, width: int, *, most: int | None = None) -> list[str]:
 
 
 def _cut_to(text: str, width: int, most: int) -> list[str]:
-    """Break a sentence into ``most`` lines, without words in its middle where they are too many."""
+    """Wrap a sentence into ``most`` lines, with words removed from its middle if there are too
+    many."""
     words = text.split(" ")
     for longest in (width - 2, width // 2, width // 3):
         words = [elided(word, longest) for word in words]
@@ -366,22 +367,22 @@ def _cut_to(text: str, width: int, most: int) -> list[str]:
 
 
 def _first_words(words: Sequence[str], width: int) -> list[str]:
-    """Return the first words that ``width`` columns hold."""
+    """Return the first words that fit into ``width`` columns."""
     sizes = accumulate(cells(word) + 1 for word in words)
     return [word for word, size in zip(words, sizes, strict=True) if size <= width]
 
 
 def all_folded(sentences: Iterable[str]) -> list[str]:
-    """Break sentences into lines that fit the screen."""
+    """Wrap sentences to the width of the screen."""
     width = screen_width()
     return [line for sentence in sentences for line in folded(sentence, width)]
 
 
 def fitted(sentences: Callable[[int | None], Sequence[str]], width: int) -> list[str]:
-    """Write each sentence with as many names of its lists as let it stand whole in its lines.
+    """Return sentences with as many names in their lists as fit into their lines.
 
-    ``sentences`` takes how many names a list may have (None: all) and returns as many sentences
-    for any number.
+    ``sentences`` is called with the maximum number of names of a list (None: all) and returns as
+    many sentences for any number.
     """
     chosen = list(sentences(None))
     for names in _FEWER_NAMES:
@@ -397,7 +398,7 @@ def fitted(sentences: Callable[[int | None], Sequence[str]], width: int) -> list
 def first_warnings(
     warnings: Sequence[str], width: int, *, rest: str, most: int = WARNINGS
 ) -> list[str]:
-    """Fold the first ``most`` warnings, each once, and say where the others stand."""
+    """Wrap the first ``most`` warnings, without repetitions, and state where the others are."""
     each = list(dict.fromkeys(warnings))
     lines = [
         line for warning in each[: max(most, 0)] for line in folded(warning, width, most=_LONGEST)
@@ -411,10 +412,11 @@ def first_warnings(
 def columns(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, names: int
 ) -> list[str]:
-    """Align a table within ``width``: the first ``names`` columns hold words and stand left.
+    """Align a table within ``width``: the first ``names`` columns contain words and are
+    left-aligned.
 
-    Where the lines would be too long the widest column of words is shortened; figures never are:
-    where they have no room beside each other, they stand in blocks one below the other.
+    If lines would be too long the widest column of words is shortened; figures never are: if they
+    do not fit, they are laid out in blocks one below the other.
     """
     cells = [[one_line(cell) for cell in row] for row in (head, *rows)]
     widths = narrowed(widths_of(cells), names, width)
@@ -432,8 +434,8 @@ def cut_columns(
     names: int,
     more: Callable[[int], str],
 ) -> list[str]:
-    """Align as many of the first rows as ``room`` lines hold; ``more`` says, in one line, that a
-    number of rows is left out. Where there are none, nothing."""
+    """Align as many of the first rows as ``room`` lines hold; ``more`` describes the number of
+    omitted rows in one line. Returns nothing without rows."""
     for kept in range(min(len(rows), max(room - 1, 1)), 0, -1):
         left = len(rows) - kept
         lines = columns(head, rows[:kept], width, names=names)
@@ -458,8 +460,8 @@ def first_screen(
     """Lay out finding, tables, sentences and warnings, with a newline at the end: at most 40 lines,
     or with ``full`` all of them.
 
-    ``rest`` says where everything else stands, ``more`` where what was cut does. Tables share the
-    lines that are left; where these are few, fewer than ``most`` warnings are shown.
+    ``rest`` states where the other results are, ``more`` where omitted rows are. Tables share the
+    remaining lines; if these are few, fewer than ``most`` warnings are shown.
     """
     width, limit = width or screen_width(), LINES
     if full:
@@ -481,7 +483,7 @@ def first_screen(
 
 
 def _cut(table: Table, width: int, room: int, more: str) -> list[str]:
-    """Lay out a table in ``room`` lines, and say how many rows did not fit."""
+    """Lay out a table in ``room`` lines, and state how many rows did not fit."""
     titled = folded(table.title, width, most=2) if table.title else []
     lines = cut_columns(
         *(table.head, table.rows, width, room - len(titled)),

@@ -1,6 +1,5 @@
-"""Text for people and for programs that watch: untrusted text on one line, progress, the columns
-that a terminal gives to text, and how ``--help`` is laid out.
-"""
+"""Text for people and for monitoring programs: untrusted text on one line, progress, the display
+width of text, and the layout of ``--help``."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ _LINE_BREAKS = re.compile(r"\s*[\r\n]+\s*")
 
 
 def one_line(text: str) -> str:
-    """``text`` on one line, every control character shown by its number instead of obeyed."""
+    """Return ``text`` on one line, with every control character replaced by its number."""
     joined = _LINE_BREAKS.sub(" ", text.rstrip("\r\n"))
     return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", joined)
 
@@ -48,7 +47,8 @@ def count_of(count: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], most: int | None = None, *, sign: str = ", ") -> str:
-    """List names with ``sign`` between them; of more than ``most`` the first, and how many more."""
+    """Join names with ``sign``; if there are more than ``most``, the first ones and the number
+    of the others."""
     if most is None or len(names) <= most:
         return sign.join(names)
     return f"{sign.join(names[:most])} and {len(names) - most:,} more"
@@ -61,8 +61,8 @@ def terminal_console(
     width: int | None = None,
     soft_wrap: bool = False,
 ) -> Console:
-    """Create a rich console that shows text as it is: what looks like markup or like the code of
-    an emoji (``[bold]``, ``:x:``) is part of a name."""
+    """Return a rich console that shows text literally: markup or emoji codes (``[bold]``,
+    ``:x:``) are part of a name."""
     from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
 
     return Console(
@@ -77,11 +77,11 @@ def terminal_console(
 
 
 class JsonLines(io.TextIOBase):
-    """Standard error as one JSON object per line: ``time`` (UTC), ``event``, and what belongs to
-    the event.
+    """Standard error as one JSON object per line: ``time`` (UTC), ``event``, and the event's
+    fields.
 
-    A line of text is a ``note``, a ``warning``, an ``error`` (as it begins) or else ``text``, with
-    its ``message``.
+    A line of text is a ``note``, a ``warning``, an ``error`` (by its beginning) or else ``text``,
+    with its ``message``.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -131,11 +131,11 @@ _outer: list[tuple[str, ShowProgress]] = []  # what the block that shows progres
 
 @contextmanager
 def progress_bar(doing: str = "") -> Iterator[ShowProgress]:
-    """Yield the function that shows progress on standard error.
+    """Yield a function that shows progress on standard error.
 
-    A terminal gets a bar that goes away with the block, anything else a line every ten seconds.
-    ``doing`` stands there until something is counted; without it the first call begins. A block
-    within another's uses the outer one's bar for as long as it lasts.
+    A terminal gets a bar that disappears at the end of the block, anything else a line every ten
+    seconds. ``doing`` is shown until something is counted; without it the bar appears with the
+    first call. A nested block uses the outer one's bar.
     """
     if _outer:
         outer_doing, show = _outer[0]
@@ -168,7 +168,7 @@ def _bar(doing: str) -> Iterator[ShowProgress]:
                 return
             if progress is None:
                 console = terminal_console(stderr=True)
-                # What goes into a file must not be written above the bar.
+                # Text for a file must not be written above the bar.
                 above = sys.stdout.isatty()
                 progress = Progress(console=console, transient=True, redirect_stdout=above)
                 progress.start()
@@ -235,7 +235,7 @@ STIFF = "\xa0"  # a space where no line is broken
 
 
 def cells(text: str) -> int:
-    """Count the columns that a terminal gives a line of text."""
+    """Return the display width of a line of text."""
     if _NARROW.fullmatch(text):
         return len(text)
     from rich.cells import cell_len  # noqa: PLC0415 - only names that others gave need it
@@ -244,7 +244,7 @@ def cells(text: str) -> int:
 
 
 def elided(name: str, width: int) -> str:
-    """Shorten a name to ``width`` columns by leaving out its middle."""
+    """Shorten a name to ``width`` columns by removing its middle."""
     if cells(name) <= width:
         return name
     units = list(_units(name))
@@ -254,16 +254,16 @@ def elided(name: str, width: int) -> str:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Fill a text up to ``width`` columns; it stands left, or ``right``."""
+    """Pad a text to ``width`` columns, left- or with ``right`` right-aligned."""
     blanks = " " * (width - cells(text))
     return blanks + text if right else text + blanks
 
 
 def broken(text: str, width: int, *, indent: str = "", whole: bool = False) -> list[str]:
-    """Break a text at spaces into lines of at most ``width`` columns, the later ones indented.
+    """Wrap a text at spaces into lines of at most ``width`` columns, the later ones indented.
 
-    A word that is longer than a line is broken after a punctuation mark, where it has one;
-    ``whole``: a path only between wide characters, so that it can be copied.
+    A word longer than a line is broken after a punctuation mark if it has one; ``whole``: a path
+    only between wide characters, so that it can be copied.
     """
     lines: list[str] = []
     line = ""
@@ -287,25 +287,26 @@ def broken(text: str, width: int, *, indent: str = "", whole: bool = False) -> l
 
 
 def stiff(text: str, *parts: str) -> str:
-    """Keep a number and its percent sign on one line, and each of ``parts`` with what its spaces
-    part it from, until ``loosened``."""
+    """Replace the spaces between a number and its percent sign and inside ``parts`` by
+    unbreakable ones, until ``loosened``."""
     for part in (" %", *parts):
         text = text.replace(part, part.replace(" ", STIFF))
     return text
 
 
 def loosened(text: str) -> str:
-    """Turn the spaces of ``stiff`` into ordinary ones."""
+    """Replace the unbreakable spaces of ``stiff`` by ordinary ones."""
     return text.replace(STIFF, " ")
 
 
 def hanging(label: str, text: str, width: int) -> list[str]:
-    """Put a text beside its label, its later lines below the first."""
+    """Put a text after its label, with a hanging indent."""
     return broken(label + text, width, indent=" " * len(label))
 
 
 def _units(text: str) -> Iterator[str]:
-    """Divide a text where a terminal could: marks and joined emoji stay together."""
+    """Split a text at the positions where a terminal could break it: combining marks and joined
+    emoji stay together."""
     unit = ""
     for character in text:
         size = cells(character)
@@ -318,7 +319,7 @@ def _units(text: str) -> Iterator[str]:
 
 
 def _first(units: Iterable[str], width: int) -> list[str]:
-    """Return as many units as ``width`` columns hold."""
+    """Return as many units as fit into ``width`` columns."""
     chosen: list[str] = []
     for unit in units:
         width -= cells(unit)
@@ -329,14 +330,14 @@ def _first(units: Iterable[str], width: int) -> list[str]:
 
 
 def _pieces(word: str, width: int, later: int, *, whole: bool) -> list[str]:
-    """Divide a word among lines: the first has ``width`` columns, those after it ``later``."""
+    """Split a word into lines: the first has ``width`` columns, the others ``later``."""
     left = cells(word)
     if left <= width:
         return [word]
     pieces: list[str] = []
     units, start = list(_units(word)), 0
     while left > width:
-        # No more of them have room on the line, each but the first taking a column.
+        # No more of them fit on the line, because each except the first takes a column.
         kept = _cut(units[start : start + max(width, 0) + 1], width, whole=whole)
         if not kept:
             break
@@ -347,7 +348,7 @@ def _pieces(word: str, width: int, later: int, *, whole: bool) -> list[str]:
 
 
 def _cut(units: list[str], width: int, *, whole: bool) -> int:
-    """Return how many units go on a line of ``width`` columns; 0 where the word stays whole."""
+    """Return the number of units on a line of ``width`` columns; 0 if the word is not broken."""
     most = max(len(_first(units, width)), 1)
     if whole:
         wide = (n for n in range(most, 0, -1) if cells(units[n - 1]) > 1)
@@ -366,7 +367,7 @@ _COMMAND = re.compile(r" +(trajudge|python) ")
 
 
 class ParagraphFormatter(argparse.HelpFormatter):
-    """Fills the screen up to 100 columns; keeps what stands indented as it is, such as examples."""
+    """Fills the screen up to 100 columns; indented text, such as examples, is kept."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=help_width())
@@ -376,7 +377,7 @@ class ParagraphFormatter(argparse.HelpFormatter):
 
 
 def help_width() -> int:
-    """Return the columns to fill, less what a terminal may wrap at."""
+    """Return the number of columns, without those at which a terminal may wrap."""
     return terminal_width() - _EDGE
 
 
@@ -386,12 +387,13 @@ def terminal_width() -> int:
 
 
 def fitted(text: str, width: int) -> str:
-    """Break the lines that are wider than the screen: an example so that a shell still takes it."""
+    """Wrap the lines that are wider than the screen: examples so that a shell still accepts
+    them."""
     return "\n".join(part for line in text.split("\n") for part in _fitted(line, width))
 
 
 def option_index(groups: Iterable[argparse._ArgumentGroup], width: int) -> list[str]:
-    """Name the options of each group, below one another."""
+    """List the options of each group, below one another."""
     lines: list[str] = []
     for group in groups:
         names = [a.option_strings[-1] for a in group._group_actions if a.help != argparse.SUPPRESS]
@@ -419,7 +421,7 @@ def _fitted(line: str, width: int) -> list[str]:
 
 
 def _example(text: str, start: str, width: int) -> list[str]:
-    """Continue a command on the next line, as a shell has it; its remark goes above."""
+    """Continue a command on the next line in the shell's syntax; its remark goes above."""
     words, mark, remark = text.partition(" # ")
     above = broken(f"{start}# {remark}", width, indent=f"{start}# ") if mark else []
     margin = start + " " * _MARGIN

@@ -1,4 +1,4 @@
-"""What pydantic refused, in the words of a message to the user."""
+"""Errors of pydantic as messages for the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_JSON = "Invalid JSON: "
 
 
 class RefusedValue(NamedTuple):
-    """The first field that is wrong ("": the record as a whole), its value, and why."""
+    """The first invalid field ("": the whole record), its value, and the reason."""
 
     field: str
     value: Any
@@ -28,7 +28,7 @@ class RefusedValue(NamedTuple):
 
 
 def refused_value(error: ValidationError) -> RefusedValue:
-    """Return the first of the errors that pydantic found."""
+    """Return the first of pydantic's errors."""
     first = error.errors()[0]
     why = first["msg"].removeprefix("Value error, ")
     if isinstance(first["input"], float) and isnan(first["input"]):  # beyond every limit
@@ -38,8 +38,8 @@ def refused_value(error: ValidationError) -> RefusedValue:
 
 
 def first_error(error: ValidationError, whole: str) -> str:
-    """Say ``FIELD is VALUE (WHY)`` of the first field that is wrong; ``whole`` stands in place of a
-    field where the record as a whole is wrong, or no JSON."""
+    """Return ``FIELD is VALUE (WHY)`` for the first invalid field; ``whole`` replaces the field
+    if the whole record is invalid, or not JSON."""
     refused = refused_value(error)
     if refused.missing:
         return f"{refused.field} is missing"
@@ -51,7 +51,7 @@ def first_error(error: ValidationError, whole: str) -> str:
 def read_record(path: Path, record: type[M], hint: str = "") -> M:
     """Read a JSON file as a record.
 
-    Raises UserError naming file, field and value, and the ``hint``.
+    Raises UserError with file, field and value, and the ``hint``.
     """
     mend = f": {hint}" if hint else ""
     try:
@@ -65,11 +65,11 @@ def read_record(path: Path, record: type[M], hint: str = "") -> M:
 def read_records(
     path: Path, parse: Callable[[bytes], T], *, missing: str, damaged: str
 ) -> list[tuple[int, T]]:
-    """Parse every non-empty line of a file that this program wrote; return each with its number,
-    from 1. A line ends at ``\\n`` alone, whatever characters its texts hold.
+    """Parse every non-empty line of a file written by trajudge; return each with its number, from
+    1. A line ends at ``\n`` only, whatever characters its texts contain.
 
-    Raises UserError naming the file, for one that cannot be read with what to do about it
-    (``missing``), and for a line that ``parse`` refuses (ValueError) with its number (``damaged``).
+    Raises UserError with the file's name, for one that cannot be read with the fix (``missing``),
+    and for a line that ``parse`` refuses (ValueError) with its number (``damaged``).
     """
     try:
         lines = read_utf8(path).split(b"\n")
@@ -91,7 +91,7 @@ def read_records(
 
 
 def read_token(file: Path) -> SecretStr:
-    """Read the token of ``--token-file``. Raises UserError for one that is short."""
+    """Read the token of ``--token-file``. Raises UserError for a short one."""
     try:
         text = read_text(file).strip()
     except OSError as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.environments.agents.habits import Around, Habits, drawn, lived
-from trajudge.environments.agents.script import Return
+from trajudge.environments.agents.habits import ROW, Around, Habits, drawn, lived
+from trajudge.environments.agents.script import Fumble, Raw, Return
 
 
 def test_three_of_ten_runs_go_straight() -> None:
@@ -22,3 +22,10 @@ def test_a_run_is_as_long_as_its_habits_and_what_it_leaves_out() -> None:
         rng = np.random.default_rng(further)
         made = lived(body, Habits(further, failed), around, missing, rng)
         assert len(made) == 2 + max(further + missing, failed), (further, failed, missing)
+
+
+def test_who_errs_fails_in_a_row_and_who_idles_waits_in_a_row() -> None:
+    around = Around((), folded=False, room=9)
+    for quirk, kind in (("errs", Fumble), ("idles", Raw)):
+        made = lived([], Habits(ROW[0], quirk=quirk), around, 0, np.random.default_rng(0))
+        assert [type(intent) for intent in made] == [kind] * ROW[0]

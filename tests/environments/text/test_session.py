@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.environments.cases import agent, job, sound
+from tests.environments.text.lockstep import configs
 from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.chromium.action_syntax import write as write_action
+from trajudge.environments.chromium.axtree import Element
 from trajudge.environments.kit import html
 from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.text import TextSession
 from trajudge.environments.text.document import PageDocument
 from trajudge.environments.text.tree import ATTRIBUTES, EXPLICIT, ROLES, TRANSPARENT, write
+
+LINKS = ("link", "menuitem")
+FOLDED = re.compile(r"DisclosureTriangle.*expanded=(\w+)")
+OPENED = re.compile(r"combobox .*expanded=True")
 
 
 @pytest.fixture
@@ -102,6 +110,57 @@ def test_templates_write_nothing_that_the_tree_does_not_know() -> None:
     sheet = (folder / "style.css").read_text()
     assert set(re.findall(r"(?<![\w-])content: ([^;]+);", sheet)) <= {'""', '":"'}
     assert "text-transform" not in sheet
+
+
+def test_what_was_shown_before_changes_nothing_of_what_is_shown() -> None:
+    """Acts that change controls of drawn pages: who looks after each sees at last what one sees
+    who looks only then."""
+    changed = folded = opened = 0
+    for config in configs(28, seed=9):
+        runs = [open_run(config, b"k", "twice") for _ in range(2)]
+        watched, other = (TextSession(run) for run in runs)
+        rng = np.random.default_rng(config.instance)
+        for _ in range(16):
+            seen = before = watched.observe()
+            for _ in range(int(rng.integers(1, 4))):
+                act = changing(seen.elements, rng)
+                assert other.act(act) == watched.act(act)
+                seen = watched.observe()
+            assert seen == other.observe()
+            was, now = before.observation.axtree or "", seen.observation.axtree or ""
+            changed += was != now
+            folded += before.title == seen.title and FOLDED.findall(was) != FOLDED.findall(now)
+            opened += OPENED.search(now) is not None
+        for run in runs:
+            run.state.close()
+    assert changed > 100
+    assert folded
+    assert opened
+
+
+def changing(elements: Sequence[Element], rng: np.random.Generator) -> str:
+    """Return an act that changes a control, its focus, or what is folded away."""
+    control = next(
+        (one for one in rng.permutation(len(elements)) if elements[one].role not in LINKS), 0
+    )
+    element = elements[control]
+    keys = ("a", "Enter", "Space", "ArrowDown", "Escape", "Tab")
+    key, chance = keys[int(rng.integers(len(keys)))], rng.random()
+    if chance < 0.3:
+        return write_action("press", element.bid, key)
+    if chance < 0.6:  # where the focus is
+        return write_action("keyboard_press", key)
+    match element.role:
+        case "textbox" | "searchbox":
+            return write_action("fill", element.bid, f"tea {int(rng.integers(9))}")
+        case "spinbutton":
+            return write_action("fill", element.bid, str(int(rng.integers(9))))
+        case "Date":
+            return write_action("fill", element.bid, "2026-03-04")
+        case "option":
+            lists = [one.bid for one in elements if one.role in ("combobox", "listbox")]
+            return write_action("select_option", lists[0], element.name)
+    return write_action("focus" if element.role == "button" else "click", element.bid)
 
 
 def test_text_is_no_markup() -> None:

@@ -59,7 +59,7 @@ async def test_a_claude_under_another_name_gets_images_that_it_takes(
             base_url=f"{server.url}/v1", adapter="http", models=models, cache=str(tmp_path / "c")
         )
         handle = single_model(name, calls)
-        shown = picture(ImageRef(path=shot), handle.images)
+        shown = await picture(ImageRef(path=shot), handle.images)
         messages = (Message(role="user", parts=(shown,) * 21),)
         try:
             sent = await handle.adapter.send(

@@ -30,12 +30,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("representation", list(Representation))
-def test_the_parts_come_in_the_references_order(representation: Representation) -> None:
+async def test_the_parts_come_in_the_references_order(representation: Representation) -> None:
     texts = load_texts("simplified", "agentrewardbench")
     view = next(views(mug_run(), representation, 100_000))
     form = PaperPrompt(representation, "last")
-    images = [picture(png(), ImageLimits())] if representation.shows_screenshot else []
+    images = [await picture(png(), ImageLimits())] if representation.shows_screenshot else []
     system, user = form.messages(view, images)
     assert system.parts == (Text(text=texts.fill("system_last")),)
     expected = [texts.write("goal", goal=mug_run().goal)]

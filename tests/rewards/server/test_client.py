@@ -90,10 +90,10 @@ def test_the_judge_sees_the_pictures_of_a_file_and_of_memory(
 def test_a_picture_that_the_server_lost_is_sent_again(served: Served) -> None:
     """The client knows what it sent; the store of a server may be a new one since."""
     client, shot = client_of(served), picture("green")
-    client.push_sync(with_pictures(2, ImageRef(data=shot), ImageRef(data=shot)))
+    asyncio.run(client.push(with_pictures(2, ImageRef(data=shot), ImageRef(data=shot))))
     (served[2] / "images" / f"{sha256(shot).hexdigest()}.png").unlink()
     assert not has(served, shot)
-    client.push_sync(with_pictures(2, ImageRef(data=shot), ImageRef(data=shot)))
+    asyncio.run(client.push(with_pictures(2, ImageRef(data=shot), ImageRef(data=shot))))
     assert has(served, shot)
 
 
@@ -146,7 +146,10 @@ def test_a_wrong_token_is_no_abstention(served: Served, monkeypatch: pytest.Monk
         client_of(served, "another-token-of-somebody").reward_sync(trajectory(1))
     monkeypatch.setenv("TRAJUDGE_REWARD_URL", served[1].url + "/")
     monkeypatch.setenv("TRAJUDGE_REWARD_TOKEN", TOKEN)
-    assert RewardClient().push_sync(trajectory(1), "by the environment") == "by the environment"
+    assert (
+        asyncio.run(RewardClient().push(trajectory(1), "by the environment"))
+        == "by the environment"
+    )
     monkeypatch.delenv("TRAJUDGE_REWARD_URL")
     with pytest.raises(RewardUnavailable, match="no reward server: set TRAJUDGE_REWARD_URL"):
         RewardClient()
@@ -157,12 +160,12 @@ def test_a_killed_server_is_an_abstention_and_one_that_comes_back_a_reward(tmp_p
     client = RewardClient(f"http://127.0.0.1:{port}", deadline=60)
     with serving(tmp_path, "--judge", "heuristic", port=port) as server:
         before = client.reward_sync(run)
-        name = client.push_sync(run)
+        name = asyncio.run(client.push(run))
         server.process.kill()
         server.process.wait()
     assert before.value is not None
     hurried = RewardClient(client.url, deadline=1.5)
-    for lost in (hurried.reward_sync(run), hurried.ask_sync(name).reward):
+    for lost in (hurried.reward_sync(run), asyncio.run(hurried.ask(name)).reward):
         assert (lost.value, lost.abstained) == (None, "late")
         assert lost.detail.startswith(f"{client.url}: Cannot connect to host 127.0.0.1:{port}")
         assert lost.seconds >= 1

@@ -294,7 +294,7 @@ def test_a_bad_pattern_of_the_specification_is_unknown() -> None:
     check = {"expected": {"url": "^__SHOPPING__/(x$", "http_method": "POST"}}
     verdict = SOUND.evaluate(mutation(check), MUTATED, trace(HOME, request("/x", "POST")))
     assert verdict.outcome is Outcome.UNKNOWN
-    assert "no regular expression" in verdict.reasons[0]
+    assert "not a regular expression" in verdict.reasons[0]
 
 
 _JSON: Any = st.recursive(

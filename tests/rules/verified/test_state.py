@@ -306,7 +306,7 @@ def test_a_state_that_nobody_asked_for_is_unknown(shop: Path, when: str | None) 
         _record(shop, when)
     result = _judged(shop)
     assert result["outcome"] == Outcome.UNKNOWN
-    assert "not asked" in result["reasons"][0]
+    assert "not recorded" in result["reasons"][0]
 
 
 def test_a_probe_without_a_reply_is_recorded_as_such(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from trajudge.trajectories.images import MemoryLimiter, load_picture, needed
+from trajudge.trajectories.images import MemoryLimiter, PictureLimits, load_picture, needed
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.errors import ImageUnreadable
 
@@ -44,9 +44,7 @@ def whole_png(width: int, height: int, colour: int = GREY) -> bytes:
 
 def load(data: bytes | Path) -> tuple[int, int]:
     ref = ImageRef(path=data) if isinstance(data, Path) else ImageRef(data=data)
-    found = load_picture(
-        ref, max_side=2048, max_pixels=4_000_000, max_bytes=5_000_000, media_types=_ALL
-    )
+    found = load_picture(ref, PictureLimits(2048, 4_000_000, 5_000_000, _ALL))
     return found.width, found.height
 
 

@@ -19,6 +19,7 @@ from tests.samples import examples
 from trajudge.trajectories import images as prepare
 from trajudge.trajectories.images import (
     EncodedImage,
+    PictureLimits,
     check_picture,
     is_image_file,
     load_picture,
@@ -41,7 +42,7 @@ def picture(width: int, height: int, kind: str = "PNG", *, noise: bool = False) 
 def load(data: bytes | Path, **limits: int) -> EncodedImage:
     ref = ImageRef(path=data) if isinstance(data, Path) else ImageRef(data=data)
     bounds = {"max_side": 2000, "max_pixels": 4_000_000, "max_bytes": 5_000_000} | limits
-    return load_picture(ref, **bounds, media_types=ALL)
+    return load_picture(ref, PictureLimits(**bounds, media_types=ALL))
 
 
 def chunk(name: bytes, body: bytes) -> bytes:
@@ -70,7 +71,7 @@ def test_a_picture_that_fits_is_passed_through_untouched(kind: str, tmp_path: Pa
 
 def test_a_large_picture_is_scaled_and_keeps_its_proportions() -> None:
     found = load(picture(400, 200), max_side=100)
-    assert (found.width, found.height, found.media_type) == (100, 50, "image/png")
+    assert (found.width, found.height, found.media_type) == (100, 50, "image/jpeg")
     assert Image.open(BytesIO(found.data)).size == (100, 50)
     assert found.sha256 == sha256(found.data).hexdigest()
 
@@ -167,9 +168,7 @@ def test_a_file_beyond_the_bound_is_refused() -> None:
 def test_no_accepted_format_is_a_reason_not_a_loop() -> None:
     ref = ImageRef(data=picture(5, 5))
     with pytest.raises(ImageUnreadable, match="image/gif"):
-        load_picture(
-            ref, max_side=9, max_pixels=99, max_bytes=999, media_types=frozenset({"image/gif"})
-        )
+        load_picture(ref, PictureLimits(9, 99, 999, frozenset({"image/gif"})))
 
 
 @pytest.mark.parametrize(

@@ -409,7 +409,7 @@ def test_a_second_judge_with_another_history_is_told(tmp_path: Path) -> None:
     judgment(tmp_path, judge="webjudge-gpt-4o", reasoning="another")
     [run], [] = split(agentrewardbench_text_load(tmp_path))
     assert run.steps[0].reasoning == "why"
-    assert run.metadata["warnings"] == ["webjudge-gpt-4o/webarena.1.json tells another history."]
+    assert run.metadata["warnings"] == ["webjudge-gpt-4o/webarena.1.json has a different history."]
 
 
 def test_a_damaged_file_gives_way_to_the_second_judge_or_is_named(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_actions_that_only_messages_tell(tmp_path: Path) -> None:
     assert [str(line).split(":")[0] for line in run.metadata["warnings"]] == [  # type: ignore[union-attr]
         "Line 5 of the log is no JSON object.",
         "Line 6 of the log is no JSON object.",
-        "A message tells an action that cannot be read",
+        "A message has an action that cannot be read",
     ]
 
 

@@ -71,7 +71,7 @@ def test_what_is_no_file_name_opens_nothing(recorded: object, run: Path) -> None
     reading = reader(run)
     found = reading.named_picture(recorded, run / "screenshots", run)
     if plain_name(recorded) is None:
-        assert reading.warnings[0].endswith("is no file name.")
+        assert reading.warnings[0].endswith("is not a file name.")
     assert found is not None
     assert found.problem
     found.model_dump_json()

@@ -30,6 +30,7 @@ from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import (
     DataFolder,
+    FileCache,
     UnsafeFile,
     check_file,
     check_folder,
@@ -50,6 +51,54 @@ def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Pat
         write_bytes(path, content)
         assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("room", "kept"), [(0, "abc"), (-1, "ac")])
+def test_a_cache_forgets_what_was_not_used_for_longest(
+    room: int, kept: str, tmp_path: Path
+) -> None:
+    whole = 3 * (32 + 100)  # a checksum before each content
+    cache = FileCache(tmp_path / "cache", whole + room)
+    for age, name in enumerate("ab"):
+        cache.put(name, bytes(100))
+        os.utime(tmp_path / "cache" / name, (age, age))
+    assert cache.get("a") == bytes(100)  # used now
+    cache.put("c", bytes(100))
+    assert "".join(name for name in "abc" if cache.get(name) is not None) == kept
+
+
+def test_a_cache_keeps_the_last_content_of_a_name_and_no_other_file(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path / "cache", 1_000)
+    assert cache.get("a") is None
+    for content in (b"first", b""):
+        cache.put("a", content)
+        assert FileCache(tmp_path / "cache", 1_000).get("a") == content
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["a"]
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from trajudge.util.files import FileCache
+cache, mine = FileCache(Path(sys.argv[1]), 20_000), sys.argv[2].encode()
+seen = 0
+for number in range(400):
+    name = str(number % 20)
+    known = cache.get(name)
+    assert known is None or (len(known) == 2_000 and len(set(known)) == 1), known
+    seen += known is not None
+    cache.put(name, mine * 2_000)
+assert seen
+"""
+
+
+def test_two_processes_share_a_cache(tmp_path: Path) -> None:
+    """Each reads what the other is writing, and removes it: never a part, and no error."""
+    commands = [[sys.executable, "-c", _WRITER, str(tmp_path / "cache"), name] for name in "ab"]
+    writers = [subprocess.Popen(command, stderr=subprocess.PIPE) for command in commands]
+    assert [writer.communicate()[1].decode() for writer in writers] == ["", ""]
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert sum(path.stat().st_size for path in (tmp_path / "cache").iterdir()) <= 24_000
 
 
 def test_an_earlier_file_stays_when_the_new_one_cannot_be_written(tmp_path: Path) -> None:

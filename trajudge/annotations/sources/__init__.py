@@ -1,6 +1,6 @@
-"""Labels and published verdicts of each format: one module each, whose file name is the format's.
+"""Labels and published verdicts of each format: one module each, named after the format.
 
-Adding a format is adding a module here with ``detect(path)`` and ``load(path)`` for labels, or
+To add a format, add a module with ``detect(path)`` and ``load(path)`` for labels, or
 ``read_verdicts(path)`` for published verdicts, or both (see ``LabelSource``, ``VerdictSource``).
 """
 

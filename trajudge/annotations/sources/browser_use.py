@@ -1,7 +1,6 @@
-"""The verdict of browser-use's built-in judge, which its releases since 0.9.7 write into the last
+"""Verdicts of browser-use's built-in judge, which releases since 0.9.7 write into the last
 result of a history: ``judgement`` with ``verdict``, ``reasoning``, ``failure_reason``,
-``impossible_task`` and ``reached_captcha``.
-"""
+``impossible_task`` and ``reached_captcha``."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ _FLAGS = ("impossible_task", "reached_captcha")
 
 
 def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
-    """Yield the verdict of every history that holds one, in the order of the trajectories' keys.
+    """Yield the verdict of every history that has one, in the order of the trajectories' keys.
 
-    Raises UserError if there is no history.
+    Raises UserError without a history.
     """
     for source in history_files(path):
         try:

@@ -1,5 +1,5 @@
-"""The publisher's own verdicts on answers of browser-use: a model's score of 0 or 100, given from
-the final text. Nobody labelled these runs."""
+"""The publisher's verdicts on answers of browser-use: a model's score of 0 or 100 from the final
+text. These runs have no human labels."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """CUAVerifierBench's labels and published verdicts.
 
-A run has one or more annotators who judged it blind, one adjudicated label, and verdicts of the
-Universal Verifier and of older ones. Which label counts is a policy with a name:
+A run has one or more blind annotators, one adjudicated label, and verdicts of the Universal
+Verifier and of older judges. A named policy determines the label:
 
-- ``adjudicated`` (default): the label that the authors settled on, a column of the runs;
-- ``blind-majority``: what most blind annotators said; a tie is unsure and therefore not scored;
-- ``each``: every blind annotator's label, the first one's primary, for agreement between people.
+- ``adjudicated`` (default): the authors' final label, a column of the runs;
+- ``blind-majority``: the majority of the blind annotators; a tie is unsure and not scored;
+- ``each``: every blind annotator's label, the first one as primary, for agreement between people.
 
 Labels that were given after the Universal Verifier's verdict was shown (``informed_*``) are not
 read: they must not be used to score it.
@@ -69,7 +69,7 @@ _JSON = msgspec.json.Decoder(dict[str, Any])
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the path holds the runs, whose rows have the adjudicated labels, or the blind
+    """Return True if the path has the runs, whose rows have the adjudicated labels, or the blind
     annotations."""
     return bool(run_files(path) or table_files(path, CONFIG, _MARKS))
 
@@ -103,7 +103,7 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
 
 def _of_verifier(key: TrajectoryKey, row: Mapping[str, Any]) -> Iterator[PublishedVerdict]:
     """Yield the Universal Verifier's verdict, if there is one. ``gpt_eval_json`` of some rows is
-    its own score file, which tells more; the columns decide."""
+    its score file, which has more fields; the columns take precedence."""
     outcome, points = row["uv_outcome_success"], row["uv_rubric_score"]
     if outcome is None and points is None:
         return
@@ -194,7 +194,7 @@ def _majorities(opinions: Mapping[TrajectoryKey, Sequence[Label]]) -> Iterator[L
 
 
 def majority(opinions: Iterable[bool | None]) -> bool | None:
-    """Return what more annotators said than said the opposite; None for a tie."""
+    """Return the more frequent answer; None for a tie."""
     counts = Counter(opinions)
     if counts[True] == counts[False]:
         return None

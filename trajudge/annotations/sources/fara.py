@@ -1,10 +1,9 @@
-"""The verdicts in ``scores/`` of Fara's task folders, each a JSON file {``score``,
+"""Verdicts in ``scores/`` of Fara's task folders, each a JSON file {``score``,
 ``gpt_response_text``}.
 
 ``mmrubric_*`` is the Universal Verifier's: the text is JSON with its rubric, its outcome and the
-stages between them. ``gpt_eval*`` is WebVoyager's judge, ``WebJudge_*`` is WebJudge: of them the
-score counts, 0 or 1, and the text is the reasoning. Other files are no verdict of a known judge
-and are left out.
+stages between them. ``gpt_eval*`` is WebVoyager's judge, ``WebJudge_*`` is WebJudge: their score is
+0 or 1, and the text is the reasoning. Other files are ignored.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ class _Scores(msgspec.Struct):
 def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
     """Yield the verdicts of every task folder, in the order of the trajectories' keys.
 
-    Where one judge was run with several settings (the numbers in its files' names), each setting
-    is a judge of its own. Raises UserError if there is no task folder.
+    Each setting of a judge (the numbers in its files' names) is a separate judge. Raises UserError
+    without a task folder.
     """
     files = [
         (source, file, named)
@@ -76,8 +75,8 @@ def score_fields(score: object, text: object) -> dict[str, Any]:
 
 
 def verifier_fields(text: object) -> dict[str, Any]:
-    """Return the fields of a Universal Verifier's verdict: its outcome, whether its process score
-    reached its threshold, that score, and whether it found a side effect."""
+    """Return the fields of a Universal Verifier's verdict: its outcome, whether its process
+    score reached its threshold, that score, and whether it reported a side effect."""
     rubric = rubric_of(text)
     if rubric is None:
         return {"status": "unparsable", "detail": "its text is no JSON with a rubric"}
@@ -99,7 +98,7 @@ def verifier_fields(text: object) -> dict[str, Any]:
 
 
 def rubric_of(text: object) -> Mapping[str, Any] | None:
-    """Parse a Universal Verifier's text; None if it is no JSON object with ``rubric_items``."""
+    """Parse a Universal Verifier's text; None if it is not a JSON object with ``rubric_items``."""
     if not isinstance(text, str):
         return None
     try:
@@ -121,5 +120,5 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def flag(value: object) -> bool | None:
-    """Return 0 or 1, or a truth value, as a truth value; None for anything else."""
+    """Convert 0, 1 or a truth value to a truth value; None for other values."""
     return bool(value) if value in (0, 1) else None

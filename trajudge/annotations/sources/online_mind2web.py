@@ -1,9 +1,9 @@
-"""The experts' labels of Online-Mind2Web (300 tasks, six agents), from ``human_label.json``.
+"""Expert labels of Online-Mind2Web (300 tasks, six agents), from ``human_label.json``.
 
-"1" is success; "0" failure and "2" not executable, which the benchmark counts as failure. A label
-belongs to an agent's first attempt at a task. The agents are named as in the file (``Operator``,
-``SeeAct``, ``Browser_Use``, ...), which is what the folder of an agent's trajectories has to be
-named (``trajectories.loaders.online_mind2web``).
+"1" is success; "0" is failure and "2" not executable, which the benchmark counts as failure. A
+label belongs to an agent's first attempt at a task. Agents have the file's names (``Operator``,
+``SeeAct``, ``Browser_Use``, ...), which the folder of an agent's trajectories must also have
+(``trajectories.loaders.online_mind2web``).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _SUCCESS = {"0": False, "1": True, "2": False}
 
 
 def detect(path: Path) -> bool:
-    """Tell whether ``path`` is, or is a folder with, a ``human_label.json``."""
+    """Return True if ``path`` is a ``human_label.json`` or a folder with one."""
     return path.name == FILE or (path / FILE).is_file()
 
 
 def load(path: Path) -> list[Label]:
     """Read every label of the file, or of ``human_label.json`` in a folder, in file order.
 
-    Raises UserError if the file is missing or is not such a file.
+    Raises UserError if the file is missing or invalid.
     """
     file = path / FILE if path.is_dir() else path
     try:

@@ -1,9 +1,9 @@
-"""Labels in a table of one's own: CSV, JSON, JSON lines or Parquet, a row a label.
+"""Labels in a user's table: CSV, JSON, JSON lines or Parquet, one label per row.
 
-Columns are found by name, or named with ``--columns run=trajectory,label=ok,annotator=who``
+Columns are recognised by name, or named with ``--columns run=trajectory,label=ok,annotator=who``
 (``ROLES``). A row is joined to a trajectory by its run (a key, a name or a path), or by its task
-with the benchmark, agent and attempt that the table has. What does not fit is counted, with an
-example; a cell that is no yes or no is left out, never a no.
+with the benchmark, agent and attempt columns of the table. Rows without a match are counted, with
+an example; a cell that is neither yes nor no is skipped, and never counts as no.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _ANNOTATOR = "expert"  # where no column says whose label it is
 def _only_verdicts(
     table: ForeignTable, taken: Collection[str], words: Mapping[str, bool]
 ) -> str | None:
-    """Find the one column that says yes or no in words, if no other does; never one that is named
+    """Return the only column with yes or no in words, if there is exactly one; never one named
     after a reward or a judge."""
     columns = []
     for name in table.columns:
@@ -79,18 +79,18 @@ def _only_verdicts(
 
 
 def detect(path: Path) -> bool:
-    """Return True for a file whose name ends as a table's does."""
+    """Return True for a file with a table's extension."""
     return path.suffix.lower() in _SUFFIXES and not path.is_dir()
 
 
 def load(
     path: Path, columns: str = "", keys: Iterable[TrajectoryKey] | None = None
 ) -> tuple[list[Label], str]:
-    """Read the labels of a table, and say in lines how its rows were joined to ``keys``.
+    """Read the labels of a table, and print how its rows were joined to ``keys``.
 
-    ``columns`` is what ``--columns`` and ``--words`` name, ``ROLE=COLUMN,...;WORD=yes,...``.
-    Without ``keys`` each row's key is made of its own cells, and nothing is said. Raises UserError
-    for a file that is no table, a column that is not there, and where no row fits a key.
+    ``columns`` is the value of ``--columns`` and ``--words``, ``ROLE=COLUMN,...;WORD=yes,...``.
+    Without ``keys`` each row's key consists of its own cells, and nothing is printed. Raises
+    UserError for a file that is not a table, a missing column, and if no row matches a key.
     """
     table = read_rows(path)
     if not len(table):
@@ -105,15 +105,14 @@ def load(
 
 
 def check_columns(columns: str | None, words: str | None) -> None:
-    """Refuse what ``--columns`` and ``--words`` cannot mean, before a file is read. Raises
-    UserError."""
+    """Check ``--columns`` and ``--words`` before a file is read. Raises UserError."""
     parse_columns(columns, [*ROLES])
     parse_words(words)
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a table by their roles; ``labels`` may be several, each an annotator's."""
+    """The columns of a table by role; ``labels`` may be several, one per annotator."""
 
     table: ForeignTable
     labels: tuple[str, ...]
@@ -155,7 +154,8 @@ class _Columns:
         return chosen._with_attempts()
 
     def _with_attempts(self) -> _Columns:
-        """Take a column of counted runs beside the tasks for the attempts, as in ``task,run``."""
+        """Use a column of counted runs in addition to the tasks as the attempts, as in
+        ``task,run``."""
         run = self.others.get("run")
         if run is None or "task" not in self.others or "attempt" in self.others:
             return self
@@ -173,7 +173,7 @@ class _Columns:
 
 
 class _Unmatched(NamedTuple):
-    """What the cells of a row say, and the trajectories that they fit equally, none or several."""
+    """The cells of a row, and the trajectories that match equally well, none or several."""
 
     cells: str
     fits: Sequence[TrajectoryKey] = ()
@@ -181,7 +181,7 @@ class _Unmatched(NamedTuple):
 
 @dataclass
 class _Join:
-    """How rows find their trajectories: the key of each row, or why it has none."""
+    """The key of each row, or why it has none."""
 
     by: str
     rows: list[TrajectoryKey | _Unmatched]
@@ -194,8 +194,8 @@ class _Join:
 
 
 def _own_keys(columns: _Columns) -> _Join:
-    """Make the key of every row of its own cells. Raises UserError for one without a task, or with
-    an attempt that is no number."""
+    """Return the key of every row from its own cells. Raises UserError for one without a task,
+    or with an invalid attempt."""
     rows = range(len(columns.table))
     cells = {role: columns.cells(role) for role in columns.others}
     task = cells["task" if "task" in cells else "run"]
@@ -221,8 +221,8 @@ def _own_keys(columns: _Columns) -> _Join:
 
 
 def _joined(columns: _Columns, keys: Sequence[TrajectoryKey]) -> _Join:
-    """Join the rows by the way that fits most of them: by run, or by task. Raises UserError where
-    none fits."""
+    """Join the rows in the way that matches most of them: by run, or by task. Raises UserError
+    without a match."""
     ways = []
     if "run" in columns.others:
         ways.append(_by_run(columns, keys))
@@ -267,7 +267,7 @@ def _by_run(columns: _Columns, keys: Sequence[TrajectoryKey]) -> _Join:
 
 
 def _names_of(key: TrajectoryKey) -> dict[str, None]:
-    """Return the names that a person may give a run: its key, or the end of it."""
+    """Return the names by which a run may be given: its key, or the end of it."""
     whole = f"{key.benchmark}/{key.agent}/{key.task_id}"
     ends = (whole, f"{key.agent}/{key.task_id}", key.task_id)
     names = dict.fromkeys(f"{end}#{key.attempt}" for end in ends)
@@ -275,7 +275,8 @@ def _names_of(key: TrajectoryKey) -> dict[str, None]:
 
 
 def _readings(cell: str) -> Iterator[str]:
-    """Yield what a cell may mean, the exact first: itself, and the ends of a path that it is."""
+    """Yield the possible meanings of a cell, the exact one first: the text, and the ends of a
+    path."""
     yield cell
     path = PurePosixPath(cell.replace("\\", "/"))
     for end in (path, path.with_suffix("") if path.suffix else path):
@@ -326,8 +327,8 @@ def _by_task(columns: _Columns, keys: Sequence[TrajectoryKey]) -> _Join:
 
 
 def _first_attempt(cells: Sequence[str] | None, keys: Sequence[TrajectoryKey]) -> int:
-    """Return 1 where a table counts attempts from 1, which fit the trajectories' (from 0) only so:
-    each is one more than an attempt there is, and the highest is one more than the highest."""
+    """Return 1 if a table counts attempts from 1: each is one more than an existing attempt
+    (from 0), and the highest is one more than the highest."""
     numbers = {int(cell) for cell in cells or () if cell.isdigit()}
     attempts = {key.attempt for key in keys}
     counted = bool(numbers) and min(numbers) == 1 and max(numbers) == max(attempts, default=0) + 1
@@ -335,7 +336,7 @@ def _first_attempt(cells: Sequence[str] | None, keys: Sequence[TrajectoryKey]) -
 
 
 def _labels(columns: _Columns, join: _Join) -> tuple[list[Label], dict[str, list[str]]]:
-    """Make the labels of the joined rows; return also the places of cells without a verdict, by
+    """Return the labels of the joined rows, and the positions of cells without a verdict by
     reason."""
     table, words = columns.table, columns.words
     fields = {
@@ -352,11 +353,11 @@ def _labels(columns: _Columns, join: _Join) -> tuple[list[Label], dict[str, list
         for name, cells in fields.items():
             others[name], reason = read_verdict(cells[row], words)
             if reason == "unreadable":
-                counts[reason].append(f"{table.place(row)}, {name}: {cells[row][:40]!r}")
+                counts[reason].append(f"{table.row_label(row)}, {name}: {cells[row][:40]!r}")
         for name, cells in verdicts.items():
             success, reason = read_verdict(cells[row], words)
             if reason:
-                counts[reason].append(f"{table.place(row)}: {cells[row][:40]!r}")
+                counts[reason].append(f"{table.row_label(row)}: {cells[row][:40]!r}")
             if reason in ("empty", "unreadable") and not any(
                 v is not None for v in others.values()
             ):
@@ -380,7 +381,7 @@ def _labels(columns: _Columns, join: _Join) -> tuple[list[Label], dict[str, list
 def _report(
     columns: _Columns, join: _Join, counts: Mapping[str, list[str]], labels: Sequence[Label]
 ) -> str:
-    """Say how rows and trajectories were joined, with an example of each thing."""
+    """Describe how rows and trajectories were joined, with examples."""
     table = columns.table
     lines = [f"labels: {table.source} ({columns.text()})"]
     if "label" not in columns.named and not choose_column(table, ROLES["label"], taken=()):
@@ -393,20 +394,20 @@ def _report(
     row, key = matched[0]
     lines.append(
         f"{len(matched):,} of {count_of(len(table), 'row')} joined by {join.by}: "
-        f"{table.place(row)} is {key}"
+        f"{table.row_label(row)} is {key}"
     )
     lines += join.notes
     if of_none := [(row, one) for row, one in lost if not one.fits]:
         row, one = of_none[0]
         lines.append(
-            f"{count_of(len(of_none), 'row')} of no trajectory, such as {table.place(row)}: "
+            f"{count_of(len(of_none), 'row')} of no trajectory, such as {table.row_label(row)}: "
             f"{one.cells}"
         )
     if of_several := [(row, one) for row, one in lost if one.fits]:
         row, one = of_several[0]
         lines.append(
             f"{count_of(len(of_several), 'row')} left out, which fit several trajectories, such as "
-            f"{table.place(row)}: {one.cells} fits {listed([*map(str, one.fits)], 2)}"
+            f"{table.row_label(row)}: {one.cells} fits {listed([*map(str, one.fits)], 2)}"
         )
     labelled = {label.key for label in labels}
     if without := [key for key in join.keys if key not in labelled]:

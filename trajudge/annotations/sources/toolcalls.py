@@ -1,8 +1,8 @@
-"""Labels and published verdicts beside runs of tool-calling agents, as trajectory-judge has them.
+"""Labels and published verdicts of tool-calling agents, in trajectory-judge's format.
 
 ``label`` in a run's line: ``outcome_correct`` is success, ``faulty`` a process that is not sound,
-``failure_step`` (from 0) and ``failure_type`` say where and how. ``verdicts.jsonl`` in the same
-folder holds what judges said of ``faulty``: verdicts about the process, none about success.
+``failure_step`` (from 0) and ``failure_type`` its position and kind. ``verdicts.jsonl`` in the same
+folder has judges' verdicts on ``faulty``, the process, not on success.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _VERDICT = msgspec.json.Decoder(_Verdict)
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the path holds such runs."""
+    """Return True if the path has such runs."""
     return detect_runs(path)
 
 
@@ -77,9 +77,9 @@ def load(path: Path) -> list[Label]:
 
 
 def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
-    """Yield every verdict in ``verdicts.jsonl`` beside the runs, in file order.
+    """Yield every verdict in the runs' ``verdicts.jsonl``, in file order.
 
-    Raises UserError where one belongs to no run, or its judge's name is a path.
+    Raises UserError for a verdict without a run, or a judge whose name is a path.
     """
     keys = {identity: key for key, identity, _ in _labelled(path)}
     file = FILE.of(path).with_name(VERDICTS)
@@ -115,12 +115,12 @@ def _published(key: TrajectoryKey, verdict: _Verdict) -> PublishedVerdict:
 
 
 def _labelled(path: Path) -> Iterator[tuple[TrajectoryKey, str, _Label | None]]:
-    """Yield key, id and label of every run. Raises UserError for a line that is none."""
+    """Yield key, id and label of every run. Raises UserError for an invalid line."""
     for run in FILE.runs(path):
         if isinstance(run, Unreadable):
             raise UserError(f"{run.source}: {run.reason}")
         try:
             record = python_json.decode(run.data, _LABELLED)
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{run.place}: its label cannot be read: {error}") from error
+            raise UserError(f"{run.location}: its label cannot be read: {error}") from error
         yield run.key, record.trajectory_id, record.label

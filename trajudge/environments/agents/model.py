@@ -17,7 +17,7 @@ from trajudge.environments.agents.protocol import GaveUp, Job, NotPlayed
 from trajudge.environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.model import Message, Picture, Reply, Text
-from trajudge.judges.prompting import budget_after_overflow, picture, picture_tokens
+from trajudge.judges.prompting import budget_after_overflow, picture_tokens
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.trajectories.represent import Representation
@@ -138,7 +138,7 @@ class ModelAgent:
         if not self._client.see.shows_screenshot or ref is None:
             return []
         try:
-            return [picture(ref, self._client.handle.images)]
+            return [self._client.picture(ref)]
         except ImageUnreadable as error:
             raise NotPlayed(f"the screenshot: {error}") from error
 

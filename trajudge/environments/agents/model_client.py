@@ -16,7 +16,9 @@ from trajudge.environments.agents.protocol import Halted, NotPlayed
 from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.engine.engine import EngineClient
-from trajudge.judges.model import Message, Reply
+from trajudge.judges.model import Message, Picture, Reply
+from trajudge.judges.prompting import picture
+from trajudge.trajectories.model import ImageRef
 from trajudge.trajectories.represent import Representation
 from trajudge.util.errors import UserError
 
@@ -59,6 +61,12 @@ class AgentModelClient:
             raise NotPlayed(f"{self.handle.model}: {error}") from error
         except (BudgetSpent, UserError) as error:
             raise Halted(str(error)) from error
+
+    def picture(self, ref: ImageRef) -> Picture:
+        """Load a screenshot within the model's limits. Raises ImageUnreadable."""
+        return asyncio.run_coroutine_threadsafe(
+            picture(ref, self.handle.images), self._loop
+        ).result()
 
     def stop(self) -> None:
         """Send nothing any more: runs under way end without being recorded."""

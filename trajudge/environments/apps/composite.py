@@ -143,14 +143,16 @@ def member_operations(
 def in_member(part: Any, member: MemberApp) -> Any:
     """Return a page, or a part of one, whose links and forms lead to the member's pages, and whose
     words are the member's."""
+    if part is None or isinstance(part, str | int | float):
+        return part
     if isinstance(part, Word):
         return part._replace(key=member.words.get(part.key, part.key))
     if hasattr(part, "_fields"):
-        changed = {name: in_member(getattr(part, name), member) for name in part._fields}
-        if type(part) in (Link, Form, ListOrder):
-            for name in {"page", "operation"} & changed.keys():
-                changed[name] = changed[name] and f"{member.name}/{changed[name]}"
-        return part._replace(**changed)
+        made = part._make(in_member(each, member) for each in part)
+        for name in ("page", "operation") if isinstance(made, Link | Form | ListOrder) else ():
+            if address := getattr(made, name, ""):
+                made = made._replace(**{name: f"{member.name}/{address}"})
+        return made
     if isinstance(part, Mapping):
         return {name: in_member(each, member) for name, each in part.items()}
     if isinstance(part, Sequence) and not isinstance(part, str):

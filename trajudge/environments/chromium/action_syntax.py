@@ -10,6 +10,7 @@ import ast
 import json
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeGuard
 
 Argument = str | float | int | bool | Sequence[str | float | int | None] | None
@@ -100,6 +101,7 @@ def write(name: str, *arguments: Argument) -> str:
     return f"{name}({', '.join(map(repr, arguments))})"
 
 
+@lru_cache(maxsize=64)  # each is read by the page and by whoever asks what was said
 def parse(text: str) -> Action:
     """Read an action; nothing is evaluated. Raises BadAction."""
     if len(text) > MAX_TEXT:

@@ -107,9 +107,6 @@ _DIALOGS = frozenset({"dialog", "alertdialog"})
 _GROUPS = frozenset({"group", "radiogroup"})
 
 
-Lengths = tuple[int, int, int]
-
-
 class Within(NamedTuple):
     """Where a node stands: how deep in the full and in the pruned text, inside which name of the
     pruned one, in a dialog or not, in the group of which name."""
@@ -138,12 +135,16 @@ class TreeWriter:
         ``bid`` its mark, if it carries one, ``state`` its value for ``Element``."""
         line = f"[{bid}] {role} {name!r}{more}" if bid else f"{role} {name!r}{more}"
         full, pruned, around, in_dialog, group = within
-        kept = _kept(role, name, around)
+        acts = role in _INTERACTIVE
+        if role == "StaticText":
+            kept = name not in around
+        else:
+            kept = bool(name) or acts or role == "RootWebArea"
         self._full.append("\t" * full + line)
         if kept:
             self._pruned.append("\t" * pruned + line)
         if bid:
-            if role in _INTERACTIVE:
+            if acts:
                 self._elements.append(Element(bid, role, name, state, in_dialog, group))
             if focused:
                 self.focused = bid
@@ -156,24 +157,23 @@ class TreeWriter:
         )
 
     def worded(
-        self, within: Within, role: str, name: str, text: str, *, more: str, bid: str,
-        focused: bool,
-    ) -> None:  # fmt: skip
-        """Add a node with one piece of text inside, both as one piece."""
+        self, within: Within, role: str, name: str, text: str, *, more: str, bid: str
+    ) -> None:
+        """Add a node with a mark and one piece of text inside."""
+        full, pruned, around, in_dialog, group = within
         line = f"[{bid}] {role} {name!r}{more}"
-        words = f"StaticText {text!r}"
-        indent = "\t" * within.full
-        self._full.append(f"{indent}{line}\n\t{indent}{words}")
-        indent = "\t" * within.pruned
+        words = f"\tStaticText {text!r}"
+        indent = "\t" * full
+        self._full += (indent + line, indent + words)
+        indent = "\t" * pruned
         if name or role in _INTERACTIVE:
-            more = "" if text in name else f"\n\t{indent}{words}"
-            self._pruned.append(f"{indent}{line}{more}")
+            self._pruned.append(indent + line)
+            if text not in name:
+                self._pruned.append(indent + words)
             if role in _INTERACTIVE:
-                self._elements.append(Element(bid, role, name, "", within.in_dialog, within.group))
-        elif text not in within.around:
-            self._pruned.append(f"{indent}{words}")
-        if focused:
-            self.focused = bid
+                self._elements.append(Element(bid, role, name, "", in_dialog, group))
+        elif text not in around:
+            self._pruned.append(indent + words[1:])
 
     def text(self, within: Within, text: str) -> None:
         """Add a piece of text."""
@@ -181,28 +181,6 @@ class TreeWriter:
         self._full.append("\t" * within.full + line)
         if text not in within.around:
             self._pruned.append("\t" * within.pruned + line)
-
-    def lengths(self) -> Lengths:
-        """Return how much was written until now, for ``join`` and ``replace``."""
-        return len(self._full), len(self._pruned), len(self._elements)
-
-    def join(self, since: Lengths) -> None:
-        """Make one piece of the lines that were added since, which ``replace`` can take out."""
-        full, pruned, _ = since
-        if len(self._full) > full + 1:
-            self._full[full:] = ["\n".join(self._full[full:])]
-        if len(self._pruned) > pruned + 1:
-            self._pruned[pruned:] = ["\n".join(self._pruned[pruned:])]
-
-    def replace(self, since: Lengths, other: TreeWriter) -> None:
-        """Put what another writer wrote, about as many elements, in the stead of a piece."""
-        full, pruned, first = since
-        self._full[full] = "\n".join(other._full)
-        self._pruned[pruned] = "\n".join(other._pruned)
-        if other._elements:
-            elements = [*self._elements]  # those of the last tree stay as they are
-            elements[first : first + len(other._elements)] = other._elements
-            self._elements = elements
 
     def tree(self) -> AccessibilityTree:
         """Return what was written."""
@@ -248,13 +226,6 @@ def _shown(node: AxNode, role: str, name: str) -> bool:
     if node.ignored or role in _NEVER_SHOWN:
         return False
     return role == "RootWebArea" or bool(name) or role not in ("StaticText", "generic")
-
-
-def _kept(role: str, name: str, around: str) -> bool:
-    """Tell whether what the full text shows is also in the pruned one."""
-    if role == "StaticText":
-        return name not in around
-    return role == "RootWebArea" or bool(name) or role in _INTERACTIVE
 
 
 def _state(node: AxNode) -> str:

@@ -114,7 +114,7 @@ class ObservedRun:
 
     def _act(self, exchange: ServedExchange) -> None:
         """Add what led to a request: changes of controls, and what sent it."""
-        for element in self._document.body.elements():
+        for element in self._document.elements():
             if element.tag == "a" and _leads_to(element, exchange):
                 self.add(write_action("click", element.bid), exchange.before, exchange.after)
                 return
@@ -162,7 +162,7 @@ def _filled(document: PageDocument, form: HtmlElement, sent: Mapping[str, str]) 
         value = sent.get(name, "")
         if element.tag == "select":
             option = next((one for one in element.options if one.sent == value), None)
-            if option is not None and option is not element.chosen:
+            if option is not None and option != element.chosen:
                 yield write_action("select_option", element.bid, option.label)
                 element.choose(option)
         elif element.kind in TICKED:

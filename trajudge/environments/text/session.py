@@ -129,7 +129,7 @@ class TextSession:
     @property
     def widgets(self) -> tuple[str, ...]:
         """The widgets of the page that is open, which a browser with scripts shows otherwise."""
-        marked = (e.attributes.get("data-widget") for e in self._tab.document.by_bid.values())
+        marked = (e.attributes.get("data-widget") for e in self._tab.document.elements())
         return tuple(sorted({name for name in marked if name}))
 
     def details(self) -> PageDetails:
@@ -233,7 +233,7 @@ class TextSession:
             self._on(self._element(str(bid)), name, others)
 
     def _element(self, bid: str) -> HtmlElement:
-        element = self._tab.document.by_bid.get(bid)
+        element = self._tab.document.element(bid)
         if element is None:
             raise ActionRefused(f"no element with bid {bid[:50]!r}")
         return element
@@ -262,7 +262,7 @@ class TextSession:
             self._press(None, text)
         elif name != "keyboard_up":
             for character in text:
-                if (target := self._tab.document.focused) is not None:
+                if (target := self._tab.document.focus_at) is not None:
                     self._type(target, character)
 
     def _on(self, element: HtmlElement, name: str, arguments: list[Argument]) -> None:
@@ -292,7 +292,7 @@ class TextSession:
                 raise ActionRefused(f"element {other.bid!r} is disabled")
             self._reach(element)
             self._reach(other)
-            if element is other:
+            if element == other:
                 self._click(element)
             else:
                 self._tab.document.focus(element if element.focusable else None)
@@ -318,7 +318,7 @@ class TextSession:
             raise not_shown(element.bid)
         if not element.inert:
             return
-        for dialog in self._tab.document.by_bid.values():
+        for dialog in self._tab.document.elements():
             if dialog.attributes.get("aria-modal") == "true":
                 role, name = dialog.attributes["role"], dialog.attributes.get("aria-label", "")
                 raise ActionRefused(covered_by(role, name))
@@ -329,7 +329,7 @@ class TextSession:
         while target is not None and target.tag not in _ACTIVE:
             target = target.parent
         if target is not None and target.tag == "label":
-            target = document.by_id.get(target.attributes.get("for", ""))
+            target = document.labelled(target)
         opened = document.opened
         document.focus(None)
         if target is None:
@@ -350,7 +350,7 @@ class TextSession:
             target.checked = not target.checked
         elif target.kind == "radio":
             for radio in document.radios(target):
-                radio.checked = radio is target
+                radio.checked = radio == target
 
     def _fill(self, element: HtmlElement, text: str) -> None:
         kind = "text" if element.tag == "textarea" else element.kind or None
@@ -377,7 +377,7 @@ class TextSession:
         document = self._tab.document
         if element is not None and element.focusable:
             document.focus(element)
-        target = document.focused
+        target = document.focus_at
         if keys in ("Tab", "Shift+Tab"):
             document.move_focus(-1 if keys.startswith("Shift") else 1)
         elif target is None:
@@ -404,7 +404,7 @@ class TextSession:
         if keys in ("Enter", "Space", " ") and not listed:
             document.toggle(target)
         elif keys == "Escape":
-            document.opened = None
+            document.close()
         elif keys in ("ArrowDown", "ArrowUp") and document.opened is None:
             options = target.options
             before = -1 if listed and keys == "ArrowDown" else 0
@@ -446,12 +446,13 @@ class TextSession:
 
 
 def _point(
-    document: PageDocument, choices: HtmlElement, element: HtmlElement, opened: HtmlElement | None
+    document: PageDocument, choices: HtmlElement, element: HtmlElement, opened: int | None
 ) -> None:
     """Click on a list or one of its options; in the middle of one that shows all of them is one.
     ``opened`` is the list that was open before."""
     if "size" not in choices.attributes:
-        document.opened = None if opened is choices else choices
+        if opened != choices.number:
+            document.toggle(choices)
     elif options := choices.options:
         choices.choose(element if element.tag == "option" else options[len(options) // 2])
 
@@ -471,7 +472,7 @@ def _successful(form: HtmlElement, button: HtmlElement) -> Iterator[tuple[str, s
             if chosen := control.chosen:
                 yield name, chosen.sent
         elif control.tag == "button":
-            if control is button:
+            if control == button:
                 yield name, control.attributes.get("value", "")
         elif control.kind in ("checkbox", "radio"):
             if control.checked:

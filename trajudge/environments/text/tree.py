@@ -7,12 +7,11 @@ that a new widget cannot be shown wrongly in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from trajudge.environments.chromium.axtree import (
     AccessibilityTree,
-    Lengths,
     TreeWriter,
     Within,
 )
@@ -83,13 +82,11 @@ _DATE_PARTS = (("Month", 12, "mm"), ("Day", 31, "dd"), ("Year", 275760, "yyyy"))
 
 def write(document: PageDocument, *, visible: bool = True) -> AccessibilityTree:
     """Return the tree, which says what is ``visible`` or does not. Raises ValueError for a tag,
-    role or type of input that it does not know.
-
-    Of a document that was written before, only what changed is written again."""
-    walk: _Walk | None = document.written
-    if walk is None or walk.visible != visible or not walk.renew():
-        walk = document.written = _Walk(document, visible=visible)
-    return walk.tree
+    role or type of input that it does not know."""
+    tree: AccessibilityTree | None = document.written.get(visible)
+    if tree is None:
+        tree = document.written[visible] = _Walk(document, visible=visible).tree()
+    return tree
 
 
 def write_details(document: PageDocument, *, visible: bool = True) -> PageDetails:
@@ -111,24 +108,32 @@ def write_details(document: PageDocument, *, visible: bool = True) -> PageDetail
             column.append(cell)
         return len(columns["nodeName"]) - 1
 
-    def walk(element: HtmlElement, parent: int, *, shown: bool) -> None:
-        for child in element.children:
-            if isinstance(child, str):
-                add("#text", 3, number(child), parent, {})
-            elif child.kind != "hidden":
-                box = shown and "hidden" not in child.attributes
-                box = box and (child.tag not in _FLAT or bool(child.children))
-                notes[child.bid] = {
+    def add_text(text: str, parent: int) -> None:
+        if text:
+            add("#text", 3, number(text), parent, {})
+
+    def walk(inside: Iterable[int], parent: int, *, shown: bool) -> None:
+        for child in inside:
+            opening = document.openings[child]
+            if opening.kind != "hidden":
+                box = shown and "hidden" not in opening.attributes
+                box = box and (opening.tag not in _FLAT or document.is_filled(child))
+                notes[str(child)] = {
                     "visibility": float(box and visible),
                     "bbox": None,
-                    "clickable": child.tag in _CLICKABLE,
+                    "clickable": opening.tag in _CLICKABLE,
                     "set_of_marks": False,
                 }
-                attributes = {**_stated(child), "bid": child.bid}
-                walk(child, add(child.tag.upper(), 1, -1, parent, attributes), shown=box)
+                attributes = {**_stated(HtmlElement(document, child)), "bid": str(child)}
+                row = add(opening.tag.upper(), 1, -1, parent, attributes)
+                add_text(document.texts[child], row)
+                walk(document.children(child), row, shown=box)
+            add_text(document.afters[child], parent)
 
     root = add("HTML", 1, -1, add("#document", 9, -1, -1, {}), {})
-    walk(document.body, add("BODY", 1, -1, root, {}), shown=True)
+    body = add("BODY", 1, -1, root, {})
+    add_text(document.before, body)
+    walk(document.children(-1), body, shown=True)
     nodes = {**columns, "contentDocumentIndex": {"index": [], "value": []}}
     return PageDetails({"documents": [{"nodes": nodes}], "strings": [*texts]}, notes)
 
@@ -136,6 +141,10 @@ def write_details(document: PageDocument, *, visible: bool = True) -> PageDetail
 def _stated(element: HtmlElement) -> dict[str, str]:
     """Return the attributes of an element, with what a control holds now."""
     attributes = dict(element.attributes)
+    if element.tag == "details":
+        attributes.pop("open", None)
+        if element.number in element.document.unfolded:
+            attributes["open"] = ""
     if element.tag == "input" and element.kind not in TICKED:
         attributes["value"] = element.value
     for name, kinds in (("checked", TICKED), ("selected", ("",))):
@@ -147,40 +156,24 @@ def _stated(element: HtmlElement) -> dict[str, str]:
 
 
 class _Rule(NamedTuple):
-    """How the elements of an opening tag are written: by which method of the walk, as which role,
-    with which name (None: it follows from others, where it is ``worded`` from what is inside) and
-    properties. ``more`` is what every line of the kind says, ``acts`` tells that an element can
-    have the focus or a value."""
+    """How the elements of an opening tag are written: by which method of the walk (None: what is
+    inside stands in their place), as which role, with which name (None: it follows from
+    others, where it is ``worded`` from what is inside) and properties. ``more`` is what every line
+    of the kind says, ``rests`` are all that one says after its name, without and with what is
+    visible; one that is not ``tall`` has a height only where there is something inside."""
 
-    method: Callable[[_Walk, HtmlElement, Within, _Rule], None]
+    method: Callable[[_Walk, int, Within, _Rule], None] | None = None
     role: str = ""
     name: str | None = None
     properties: tuple[str, ...] = ()
     more: str = ""
-    acts: bool = False
     worded: bool = False
-
-
-class _State(NamedTuple):
-    """What a tree depends on beside the document."""
-
-    held: Sequence[tuple[object, ...]]
-    focused: HtmlElement | None
-    opened: HtmlElement | None
-    left: bool
-    unfolded: list[HtmlElement]
-
-
-class _Spot(NamedTuple):
-    """Where an element that acts was written, with what is inside it."""
-
-    element: HtmlElement
-    within: Within
-    since: Lengths
+    tall: bool = True
+    rests: tuple[str, str] = ("", "")
 
 
 class _Walk:
-    """Writes a document; ``tree`` is what it comes to."""
+    """Writes a document. Elements are numbers in it."""
 
     def __init__(self, document: PageDocument, *, visible: bool) -> None:
         self.document = document
@@ -188,123 +181,115 @@ class _Walk:
         self.writer = TreeWriter()
         # Theme "lines" writes a colon after terms by its style sheet.
         self.colons = "items-lines" in document.classes
-        self.spots: dict[HtmlElement, _Spot] = {}
-        self.spot: _Spot | None = None  # the one that is being written
-        self.state = self.now()
-        focused = "" if document.left else ", focused"
-        self.children(
-            document.body, self.writer.add(Within(), "RootWebArea", document.title, focused)
-        )
-        self.tree = self.writer.tree()
 
-    def now(self) -> _State:
+    def tree(self) -> AccessibilityTree:
+        focused = "" if self.document.left else ", focused"
+        root = self.writer.add(Within(), "RootWebArea", self.document.title, focused)
+        self.text(self.document.before, root)
+        self.between(0, len(self.document.openings), root)
+        return self.writer.tree()
+
+    def between(self, first: int, last: int, within: Within) -> None:
+        """Write the elements from the first to before the last, all that are inside of them, and
+        the texts after them."""
         document = self.document
-        held = [(each.value, each.checked, each.chosen) for each in document.controls]
-        unfolded = [each for each in document.details if "open" in each.attributes]
-        return _State(held, document.focused, document.opened, document.left, unfolded)
-
-    def renew(self) -> bool:
-        """Write again what has another state than in the tree. Gives False where that is no matter
-        of single elements."""
-        before, state = self.state, self.now()
-        if (before.left, before.unfolded) != (state.left, state.unfolded):
-            return False
-        if before == state:
-            return True
-        self.state = state
-        pairs = zip(self.document.controls, before.held, state.held, strict=True)
-        changed: set[HtmlElement | None] = {each for each, was, now in pairs if was != now}
-        if before.opened is not state.opened:
-            changed |= {before.opened, state.opened}
-        changed |= {before.focused, state.focused}
-        writer, self.writer.focused = self.writer, None
-        for spot in {self.spots[each] for each in changed if each and each in self.spots}:
-            self.writer, self.spot = TreeWriter(), spot
-            self.element(spot.element, spot.within)
-            writer.replace(spot.since, self.writer)
-            writer.focused = self.writer.focused or writer.focused
-        self.writer, self.spot = writer, None
-        self.tree = writer.tree()
-        return True
-
-    def children(self, element: HtmlElement, within: Within) -> None:
-        for child in element.children:
-            if isinstance(child, str):
-                self.text(child, within)
+        openings, ends = document.openings, document.ends
+        texts, afters, plain = document.texts, document.afters, _Walk.plain
+        around: list[tuple[int, int, Within]] = []  # what is open: its end, itself, where it stands
+        number = first
+        while number < last:
+            opening = openings[number]
+            rule: _Rule | None = opening.rule
+            if rule is None:
+                rule = opening.rule = _rule(opening)
+            method, end, text = rule.method, ends[number], texts[number]
+            if method is None or (method is plain and end > number + 1):
+                around.append((end, number, within))
+                if method is not None:
+                    within = self.opened(number, within, rule)
+                number += 1
             else:
-                self.element(child, within)
+                method(self, number, within, rule)
+                text, number = afters[number], end
+            if text:
+                self.text(text, within)
+            while around and around[-1][0] == number:
+                _, closed, within = around.pop()
+                if afters[closed]:
+                    self.text(afters[closed], within)
+
+    def inside(self, number: int, within: Within) -> None:
+        """Write what is inside of an element."""
+        self.text(self.document.texts[number], within)
+        self.between(number + 1, self.document.ends[number], within)
 
     def text(self, text: str, within: Within) -> None:
         if text := squashed(text):
             self.writer.text(within, text)
 
-    def element(self, element: HtmlElement, within: Within) -> None:
-        opening = element.opening
-        rule: _Rule | None = opening.rule
-        if rule is None:
-            rule = opening.rule = _rule(opening)
-        if not rule.acts or self.spot is not None:
-            rule.method(self, element, within, rule)
-            if self.spot is not None and rule.acts:
-                self.spots[element] = self.spot
-            return
-        since = self.writer.lengths()
-        self.spot = self.spots[element] = _Spot(element, within, since)
-        rule.method(self, element, within, rule)
-        self.spot = None
-        self.writer.join(since)
-
-    def skip(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+    def skip(self, number: int, within: Within, rule: _Rule) -> None:
         """Write nothing."""
 
-    def inner(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        self.children(element, within)
+    def opened(self, number: int, within: Within, rule: _Rule) -> Within:
+        """Write the line of an element; gives where what is inside of it stands."""
+        name = self.name(number, rule.role) if rule.name is None else rule.name
+        return self.writer.add(within, rule.role, name, self.rest(number, rule), bid=str(number))
 
-    def paragraph(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        if _is_picture(element):
-            self.children(element, within)
-        else:
-            self.plain(element, within, rule)
+    def rest(self, number: int, rule: _Rule) -> str:
+        """Return what the line of an element that is no control says after its name."""
+        if number != self.document.focused and (rule.tall or self.document.is_filled(number)):
+            return rule.rests[self.visible]
+        return self.traits(number, rule, rule.properties)
 
-    def plain(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        name, role = rule.name, rule.role
-        if len(element.children) == 1 and not (role == "term" and self.colons):
-            [words] = element.children
-            if isinstance(words, str) and (text := squashed(words)):
-                if name is None:
-                    name = text if rule.worded else self.name(element, role)
-                focused = element is self.document.focused
-                more = self.traits(rule, rule.properties, focused=focused)
-                self.writer.worded(
-                    within, role, name, text, more=more, bid=element.bid, focused=focused
-                )
-                return
+    def plain(self, number: int, within: Within, rule: _Rule) -> None:
+        """Write an element that holds no other."""
+        text = squashed(self.document.texts[number])
+        if not text:
+            self.opened(number, within, rule)
+            return
+        name = rule.name
         if name is None:
-            name = self.name(element, role)
-        inside = self.add(element, within, rule, role, name, properties=rule.properties)
-        self.children(element, inside)
-        if role == "term" and self.colons:
+            name = text if rule.worded else self.name(number, rule.role)
+        more = self.rest(number, rule)
+        self.writer.worded(within, rule.role, name, text, more=more, bid=str(number))
+
+    def paragraph(self, number: int, within: Within, rule: _Rule) -> None:
+        if self.is_picture(number):
+            self.inside(number, within)
+        elif self.document.ends[number] == number + 1:
+            self.plain(number, within, rule)
+        else:
+            self.inside(number, self.opened(number, within, rule))
+
+    def term(self, number: int, within: Within, rule: _Rule) -> None:
+        if not self.colons and self.document.ends[number] == number + 1:
+            self.plain(number, within, rule)
+            return
+        inside = self.opened(number, within, rule)
+        self.inside(number, inside)
+        if self.colons:
             self.text(":", inside)
 
-    def summary(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
+    def summary(self, number: int, within: Within, rule: _Rule) -> None:
         role, properties = rule.role, rule.properties
-        if (details := element.parent) is not None:
-            properties = (*properties, f"expanded={'open' in details.attributes}")
-            role += "Grouped" if "name" in details.attributes else ""
-        name = self.name(element, role) if rule.name is None else rule.name
-        self.children(element, self.add(element, within, rule, role, name, properties=properties))
+        details = self.document.parents[number]
+        if details >= 0:
+            properties = (*properties, f"expanded={details in self.document.unfolded}")
+            named = "name" in self.document.openings[details].attributes
+            role += "Grouped" if named else ""
+        name = self.name(number, role) if rule.name is None else rule.name
+        self.inside(number, self.add(number, within, rule, role, name, properties=properties))
 
-    def details(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        name = self.name(element, rule.role) if rule.name is None else rule.name
-        inside = self.add(element, within, rule, rule.role, name, properties=rule.properties)
-        if "open" in element.attributes:
-            self.children(element, inside)
-        elif (summary := element.summary) is not None:
-            self.element(summary, inside)
+    def details(self, number: int, within: Within, rule: _Rule) -> None:
+        inside = self.opened(number, within, rule)
+        if number in self.document.unfolded:
+            self.inside(number, inside)
+        elif (summary := self.document.summary(number)) is not None:
+            self.between(summary, summary + 1, inside)
 
     def add(
         self,
-        element: HtmlElement,
+        number: int,
         within: Within,
         rule: _Rule,
         role: str,
@@ -315,185 +300,192 @@ class _Walk:
         state: str = "",
     ) -> Within:
         """Write the line of an element; ``state`` is its value as agents see it."""
-        # Of a date, one of its parts has the focus.
-        focused = role != "Date" and element is self.document.focused
-        boxed = element.tag not in _FLAT or bool(element.children)
-        more = self.traits(rule, properties, focused=focused, boxed=boxed)
+        more = self.traits(number, rule, properties)
         if value != "":
             more = f" value={value!r}{more}"
-        return self.writer.add(
-            within, role, name, more, bid=element.bid, state=state, focused=focused
-        )
+        return self.writer.add(within, role, name, more, bid=str(number), state=state)
 
-    def traits(
-        self, rule: _Rule, properties: Sequence[str], *, focused: bool, boxed: bool = True
-    ) -> str:
+    def traits(self, number: int, rule: _Rule, properties: Sequence[str]) -> str:
         """Return what a line says of its element after the name and the value."""
-        more = (f"{rule.more}, visible" if self.visible else rule.more) if boxed else ""
-        if focused:
+        more = ""
+        if rule.tall or self.document.is_filled(number):
+            more = f"{rule.more}, visible" if self.visible else rule.more
+        # Of a date, one of its parts has the focus.
+        if number == self.document.focused and rule.role != "Date":
             properties = [*properties, "focused"]
+            self.writer.focused = str(number)
         return ", ".join([more, *sorted(properties)]) if properties else more
 
-    def name(self, element: HtmlElement, role: str) -> str:
+    # --- names ---
+
+    def name(self, number: int, role: str) -> str:
         """Return the name that an element has from others."""
-        if label := self.label_of(element):
+        opening = self.document.openings[number]
+        if label := self.label_of(number):
             return label
-        if element.tag == "img":
-            return squashed(element.attributes.get("alt", ""))
-        if element.tag == "fieldset":
-            legend = next((e for e in element.elements() if e.tag == "legend"), None)
-            return squashed(legend.text()) if legend else ""
+        if opening.tag == "fieldset":
+            legend = (n for n in self.document.children(number) if self.tag(n) == "legend")
+            return next((squashed(self.document.text(n)) for n in legend), "")
         if role in _FROM_CONTENT:
-            text = _content(element)
+            text = squashed(" ".join(self.parts(number)))
             return f"{text}:" if role == "term" and self.colons else text
         return ""
 
-    def label_of(self, element: HtmlElement) -> str:
+    def label_of(self, number: int) -> str:
         """Return the name that an element's ARIA attributes give it."""
-        attributes = element.attributes
+        document, attributes = self.document, self.document.openings[number].attributes
         if named_by := attributes.get("aria-labelledby", "").split():
-            return squashed(" ".join(self.document.by_id[key].text() for key in named_by))
+            return squashed(" ".join(document.text(document.by_id[key]) for key in named_by))
         return squashed(attributes["aria-label"]) if "aria-label" in attributes else ""
 
-    def labelled(self, element: HtmlElement) -> str:
-        if label := self.label_of(element):
+    def labelled(self, number: int) -> str:
+        document = self.document
+        if label := self.label_of(number):
             return label
-        named_by = self.document.labels.get(element.attributes.get("id", ""))
-        return squashed(named_by.text()) if named_by else ""
+        named_by = document.labels.get(document.openings[number].attributes.get("id", ""))
+        return "" if named_by is None else squashed(document.text(named_by))
+
+    def parts(self, number: int) -> Iterator[str]:
+        """Yield the texts that an element has its name from."""
+        document = self.document
+        summary = None
+        if closed := self.tag(number) == "details" and number not in document.unfolded:
+            summary = document.summary(number)
+        else:
+            yield document.texts[number]
+        for child in document.children(number):
+            if closed and child != summary:
+                continue
+            opening = document.openings[child]
+            if opening.tag == "img":
+                yield opening.attributes.get("alt", "")
+            elif opening.tag != "form":
+                if label := opening.attributes.get("aria-label"):
+                    yield label
+                else:
+                    yield from self.parts(child)
+            if not closed:
+                yield document.afters[child]
+
+    def tag(self, number: int) -> str:
+        return self.document.openings[number].tag
+
+    def is_picture(self, number: int) -> bool:
+        """Tell whether an element holds pictures alone, or nothing."""
+        document = self.document
+        inside = range(number + 1, document.ends[number])
+        return not document.texts[number].strip() and all(
+            self.tag(n) == "img" and not document.afters[n].strip() for n in inside
+        )
 
     # --- controls ---
 
-    def label(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        control = self.document.by_id.get(element.attributes.get("for", ""))
-        if control is not None and control.kind in ("checkbox", "radio"):
+    def label(self, number: int, within: Within, rule: _Rule) -> None:
+        document = self.document
+        control = document.by_id.get(document.openings[number].attributes.get("for", ""))
+        if control is not None and document.openings[control].kind in TICKED:
             return
-        self.children(element, self.add(element, within, rule, "LabelText", ""))
+        self.inside(number, self.add(number, within, rule, "LabelText", ""))
 
-    def ticked(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        checked = "true" if element.checked else "false"
+    def ticked(self, number: int, within: Within, rule: _Rule) -> None:
+        checked = "true" if number in self.document.checked else "false"
         properties = [f"checked={checked!r}", *rule.properties]
-        self.add(
-            element,
-            within,
-            rule,
-            rule.role,
-            self.labelled(element),
-            properties=properties,
-            state=checked,
-        )
+        name = self.labelled(number)
+        self.add(number, within, rule, rule.role, name, properties=properties, state=checked)
 
-    def typed(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        value, name = element.value, self.labelled(element)
-        properties = [*rule.properties, *_required(element)]
+    def typed(self, number: int, within: Within, rule: _Rule) -> None:
+        value, name = self.document.value(number), self.labelled(number)
+        properties = [*rule.properties, *self.required(number)]
         inside = self.add(
-            element, within, rule, rule.role, name, properties=properties, value=value, state=value
+            number, within, rule, rule.role, name, properties=properties, value=value, state=value
         )
         for line in value.split("\n"):
             self.text(line, inside)
 
-    def number(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        value = element.value
-        number = float(value) if value else 0.0
-        shown: object = "" if not value else int(number) if number.is_integer() else number
-        most, least = (element.attributes.get(name, "0") for name in ("max", "min"))
+    def number(self, number: int, within: Within, rule: _Rule) -> None:
+        value, attributes = self.document.value(number), self.document.openings[number].attributes
+        amount = float(value) if value else 0.0
+        shown: object = "" if not value else int(amount) if amount.is_integer() else amount
+        most, least = (attributes.get(name, "0") for name in ("max", "min"))
         limits = (f"valuemax={most}", f"valuemin={least}", f"valuetext={value!r}")
         inside = self.add(
-            element,
+            number,
             within,
             rule,
             "spinbutton",
-            self.labelled(element),
-            properties=[*rule.properties, *_required(element), *limits],
+            self.labelled(number),
+            properties=[*rule.properties, *self.required(number), *limits],
             value=shown,
             state=str(shown),
         )
         self.text(value, inside)
 
-    def file(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        name = self.labelled(element) or "Choose File"
-        value = element.value or "No file chosen"
+    def file(self, number: int, within: Within, rule: _Rule) -> None:
+        name = self.labelled(number) or "Choose File"
+        value = self.document.value(number) or "No file chosen"
         self.add(
-            element,
-            within,
-            rule,
-            "button",
-            name,
-            properties=rule.properties,
-            value=value,
-            state=value,
-        )
+            number, within, rule, "button", name,
+            properties=rule.properties, value=value, state=value,
+        )  # fmt: skip
 
-    def date(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        value = element.value
-        name = self.labelled(element)
+    def date(self, number: int, within: Within, rule: _Rule) -> None:
+        value, name = self.document.value(number), self.labelled(number)
         inside = self.add(
-            element,
-            within,
-            rule,
-            "Date",
-            name,
-            properties=rule.properties,
-            value=value,
-            state=value,
-        )
+            number, within, rule, "Date", name,
+            properties=rule.properties, value=value, state=value,
+        )  # fmt: skip
         year, month, day = [*value.split("-"), "", ""][:3] if value else ("", "", "")
         for (part, most, shown), typed in zip(_DATE_PARTS, (month, day, year), strict=True):
             if part != "Month":
                 self.writer.add(inside, "StaticText", "/")
-            focus = ", focused" if part == "Month" and element is self.document.focused else ""
+            focus = ", focused" if part == "Month" and number == self.document.focused else ""
             more = f" value={int(typed or 0)}{focus}, valuemax={most}, valuemin=1, valuetext=''"
             spin = self.writer.add(inside, "spinbutton", f"{part} {part}", more)
             self.writer.add(spin, "StaticText", typed or shown)
         picker = "Show date picker Show date picker"
         self.writer.add(inside, "button", picker, ", hasPopup='menu'")
 
-    def choice(self, element: HtmlElement, within: Within, rule: _Rule) -> None:
-        chosen = element.chosen
-        if "size" in element.attributes:
-            self.listbox(element, within, rule, chosen)
+    def choice(self, number: int, within: Within, rule: _Rule) -> None:
+        document = self.document
+        options = document.options(number)
+        chosen = next((option for option in options if option in document.checked), None)
+        name = self.labelled(number)
+        if "size" in document.openings[number].attributes:
+            properties = [*rule.properties, "multiselectable=False", "orientation='vertical'"]
+            properties += self.required(number)
+            inside = self.add(number, within, rule, "listbox", name, properties=properties)
+            self.options(options, inside, chosen, ", visible")
             return
-        value = chosen.label if chosen is not None else ""
-        is_open = element is self.document.opened
-        popup = (f"expanded={is_open}", "hasPopup='menu'")
+        value = document.label(chosen) if chosen is not None else ""
+        popup = (f"expanded={number == document.opened}", "hasPopup='menu'")
+        properties = [*rule.properties, *popup, *self.required(number)]
         inside = self.add(
-            element,
-            within,
-            rule,
-            "combobox",
-            self.labelled(element),
-            properties=[*rule.properties, *popup, *_required(element)],
-            value=value,
-            state=value,
+            number, within, rule, "combobox", name, properties=properties, value=value, state=value
         )
-        inside = self.writer.add(inside, "MenuListPopup", "")
-        self.options(element, inside, chosen)
-
-    def listbox(
-        self, element: HtmlElement, within: Within, rule: _Rule, chosen: HtmlElement | None
-    ) -> None:
-        """Write a list that shows several of its options."""
-        properties = [*rule.properties, "multiselectable=False", "orientation='vertical'"]
-        properties += _required(element)
-        inside = self.add(
-            element, within, rule, "listbox", self.labelled(element), properties=properties
-        )
-        self.options(element, inside, chosen, ", visible")
+        self.options(options, self.writer.add(inside, "MenuListPopup", ""), chosen)
 
     def options(
-        self, element: HtmlElement, inside: Within, chosen: HtmlElement | None, more: str = ""
+        self, options: list[int], inside: Within, chosen: int | None, more: str = ""
     ) -> None:
-        for option in element.options:
-            selected = option is chosen
+        for option in options:
+            selected = option == chosen
             self.writer.add(
-                inside, "option", option.label, f"{more}, selected={selected}",
-                bid=option.bid, state=str(selected).lower(),
+                inside, "option", self.document.label(option), f"{more}, selected={selected}",
+                bid=str(option), state=str(selected).lower(),
             )  # fmt: skip
+
+    def required(self, number: int) -> tuple[str, ...]:
+        stated = "required" in self.document.openings[number].attributes
+        return ("required",) if stated else ()
 
 
 _CONTROLS = {"label": _Walk.label, "select": _Walk.choice, "textarea": _Walk.typed}
 _OF_INPUTS = {
     "checkbox": _Walk.ticked, "date": _Walk.date, "file": _Walk.file, "number": _Walk.number,
     "radio": _Walk.ticked,
+}  # fmt: skip
+_OF_TAGS = {
+    "details": _Walk.details, "dt": _Walk.term, "p": _Walk.paragraph, "summary": _Walk.summary,
 }  # fmt: skip
 
 
@@ -508,7 +500,7 @@ def _rule(opening: OpeningTag) -> _Rule:
         raise ValueError(f"the role {role!r} has no rule in the text engine")
     if role is None and tag in TRANSPARENT:
         if tag != "section" or not attributes.keys() & {"aria-label", "aria-labelledby"}:
-            return _Rule(_Walk.inner)
+            return _Rule()
         role = "region"
     if role is None:
         raise ValueError(f"<{tag}> has no rule in the text engine")
@@ -518,10 +510,9 @@ def _rule(opening: OpeningTag) -> _Rule:
         if kind not in INPUTS:
             raise ValueError(f"<input type={kind!r}> has no rule in the text engine")
         role = attributes.get("role", INPUTS[kind])
-        method = _OF_INPUTS.get(kind, _Walk.typed)
-        return _Rule(method, role, None, properties, more, acts=True)
+        return _Rule(_OF_INPUTS.get(kind, _Walk.typed), role, None, properties, more)
     if tag in _CONTROLS:
-        return _Rule(_CONTROLS[tag], role, None, properties, more, acts=tag != "label")
+        return _Rule(_CONTROLS[tag], role, None, properties, more)
     return _plain_rule(opening, role, properties, more)
 
 
@@ -531,43 +522,14 @@ def _plain_rule(opening: OpeningTag, role: str, properties: tuple[str, ...], mor
         role = "rowheader" if attributes.get("scope") == "row" else "columnheader"
     if attributes.get("aria-modal") == "true":
         properties = (*properties, "modal=True")
-    methods = {"details": _Walk.details, "summary": _Walk.summary}
-    if "role" not in attributes:
-        methods["p"] = _Walk.paragraph
+    method = _OF_TAGS.get(tag, _Walk.plain) if "role" not in attributes else _Walk.plain
     name: str | None = squashed(attributes.get("aria-label", ""))
-    by_others = "aria-labelledby" in attributes or tag in ("fieldset", "img")
+    if tag == "img":
+        name = name or squashed(attributes.get("alt", ""))
+    by_others = "aria-labelledby" in attributes or tag == "fieldset"
     if "aria-labelledby" in attributes or (not name and (by_others or role in _FROM_CONTENT)):
         name = None
-    method = methods.get(tag, _Walk.plain)
-    acts = tag in _CLICKABLE
-    return _Rule(method, role, name, properties, more, acts=acts, worded=not by_others)
-
-
-def _is(child: HtmlElement | str, tag: str) -> bool:
-    return isinstance(child, HtmlElement) and child.tag == tag
-
-
-def _is_picture(element: HtmlElement) -> bool:
-    return all(_is(c, "img") or (isinstance(c, str) and not c.strip()) for c in element.children)
-
-
-def _content(element: HtmlElement) -> str:
-    """Return the name that an element has from what is inside it."""
-    return squashed(" ".join(_parts(element)))
-
-
-def _parts(element: HtmlElement) -> Iterator[str]:
-    closed = element.tag == "details" and "open" not in element.attributes
-    for child in element.children:
-        if closed and child is not element.summary:
-            continue
-        if isinstance(child, str):
-            yield child
-        elif child.tag == "img":
-            yield child.attributes.get("alt", "")
-        elif child.tag != "form":
-            yield child.attributes.get("aria-label") or " ".join(_parts(child))
-
-
-def _required(element: HtmlElement) -> tuple[str, ...]:
-    return ("required",) if "required" in element.attributes else ()
+    rests = tuple(", ".join([start, *sorted(properties)]) for start in (more, f"{more}, visible"))
+    return _Rule(
+        method, role, name, properties, more, not by_others, tag not in _FLAT, (rests[0], rests[1])
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trajudge.environments.model.state import AppState
 from trajudge.environments.verify.answers import answered, declared, is_nothing
 from trajudge.environments.verify.evidence import RunEvidence
 from trajudge.environments.verify.frame import ChangeReport, report_changes
@@ -46,14 +45,11 @@ def right_answers(evidence: RunEvidence, reading: ChangeReport) -> tuple[Resolve
         return expected_answers(
             scenario, reading.bound, reading.rows, before=after, after=after, code=code
         )
-    earlier = AppState(tuple(after.tables.values()))
+    earlier = after.copy()
     try:
-        earlier.load(
-            {
-                name: [tuple(row.values()) for row in records.values()]
-                for name, records in evidence.before.items()
-            }
-        )
+        for name in {change.table for change in reading.changes}:
+            earlier.db.execute(f'DELETE FROM "{name}"')  # noqa: S608
+            earlier.load({name: [tuple(row.values()) for row in evidence.before[name].values()]})
         return expected_answers(
             scenario, reading.bound, reading.rows, before=earlier, after=after, code=code
         )

@@ -29,7 +29,12 @@ from trajudge.eval.accept.conversations import (
 from trajudge.eval.accept.settings import AcceptConfig, FormatName, TrainingConfig, Unit
 from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select.decision import Decision
-from trajudge.trajectories.images import MAX_DECODED_PIXELS, MAX_DECODED_SIDE, load_picture
+from trajudge.trajectories.images import (
+    MAX_DECODED_PIXELS,
+    MAX_DECODED_SIDE,
+    PictureLimits,
+    load_picture,
+)
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey
 from trajudge.util import jsonl as python_json
@@ -41,7 +46,8 @@ TRAIN, TEST = "train", "test"
 IMAGES = "images"
 _SUFFIXES = {"image/png": "png", "image/jpeg": "jpg"}
 # OpenAI's limits: bytes of an image, images of an example.
-_MOST_BYTES, _MOST_IMAGES = 10_000_000, 10
+_MOST_IMAGES = 10
+_LIMITS = PictureLimits(MAX_DECODED_SIDE, MAX_DECODED_PIXELS, 10_000_000, frozenset(_SUFFIXES))
 _NOTABLE = 0.25  # of the smaller share, by which the share of test rows may miss
 _PLACEHOLDER = re.compile(r"<(image|video|audio)>")
 _HOST = re.compile(r"\bhttps?://[^/\s\"'()]+")
@@ -561,13 +567,7 @@ class TrainingData:
             self._problems["not recorded"] += 1
             return None
         try:
-            picture = load_picture(
-                ref,
-                max_side=MAX_DECODED_SIDE,
-                max_pixels=MAX_DECODED_PIXELS,
-                max_bytes=_MOST_BYTES,
-                media_types=frozenset(_SUFFIXES),
-            )
+            picture = load_picture(ref, _LIMITS)
         except ImageUnreadable:
             self._problems["unreadable"] += 1
             return None

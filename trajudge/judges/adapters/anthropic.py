@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.errors import BadReply
@@ -81,8 +82,11 @@ class AnthropicAdapter(ProviderAdapter):
         return {"type": "image", "source": self._source(part)}
 
     def _source(self, picture: Picture) -> dict[str, Any]:
-        data = self._images.string(picture)
+        data = self._base64(picture)
         return {"type": "base64", "media_type": picture.media_type, "data": data}
+
+    def _base64(self, picture: Picture) -> orjson.Fragment:
+        return self._images.string(picture)
 
     def _read(self, content: dict[str, Any], where: str) -> Reply:
         return read_message(content, where=where)

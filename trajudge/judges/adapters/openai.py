@@ -91,10 +91,10 @@ class OpenAIAdapter(ProviderAdapter):
 
     def _prompt(self, request: Request) -> dict[str, Any]:
         joins = self._unsupported.joins_texts(request.model)
-        turns = [turn(message, self._url_of, joins=joins) for message in request.messages]
+        turns = [turn(message, self._base64, joins=joins) for message in request.messages]
         return {"messages": turns}
 
-    def _url_of(self, picture: Picture) -> orjson.Fragment:
+    def _base64(self, picture: Picture) -> orjson.Fragment:
         return self._images.string(picture, f"data:{picture.media_type};base64,")
 
     def _read(self, content: dict[str, Any], where: str) -> Reply:

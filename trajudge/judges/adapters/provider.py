@@ -29,7 +29,7 @@ from trajudge.judges.adapters.failures import (
 )
 from trajudge.judges.adapters.sdk import HttpResult, ImageBase64Cache
 from trajudge.judges.adapters.wire import merged, of_sample, split
-from trajudge.judges.model import Reply, Request
+from trajudge.judges.model import Picture, Reply, Request
 from trajudge.judges.models import Capability, capability, model_names
 from trajudge.util.errors import did_you_mean
 
@@ -141,10 +141,6 @@ class SendingAdapter(ABC):
     def _unsupported(self) -> UnsupportedParameters:
         return UnsupportedParameters()
 
-    @cached_property
-    def _images(self) -> ImageBase64Cache:
-        return ImageBase64Cache()
-
     def _extra_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return where the user's own fields of the body go."""
         return fields
@@ -252,6 +248,22 @@ class ProviderAdapter(SendingAdapter):
         self._authenticate(model, own_service=own is not None, dry_run=dry_run)
         self._timeout = timeout
         self._max_connections = max_connections
+
+    async def send(self, request: Request) -> AdapterResponse:
+        """Make one attempt, as ``Adapter`` describes."""
+        for part in (part for message in request.messages for part in message.parts):
+            if isinstance(part, Picture) and part not in self._images:
+                self._base64(part)
+                await asyncio.sleep(0)  # the event loop turns between two pictures
+        return await super().send(request)
+
+    @cached_property
+    def _images(self) -> ImageBase64Cache:
+        return ImageBase64Cache()
+
+    @abstractmethod
+    def _base64(self, picture: Picture) -> orjson.Fragment:
+        """Return the JSON string that holds the picture in the body."""
 
     def _service_url(self, model: str) -> str:
         """Return the URL where the provider's own service answers. Raises UserError."""

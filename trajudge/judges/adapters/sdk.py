@@ -48,12 +48,16 @@ class ImageBase64Cache:
     """Base64 of images as JSON strings, the latest 64 MB of them kept by hash."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._bytes = 0
 
+    def __contains__(self, picture: Picture) -> bool:
+        return picture.sha256 in self._kept
+
     def string(self, picture: Picture, prefix: str = "") -> orjson.Fragment:
-        """Return the JSON string of ``prefix`` and the image's base64."""
-        key = (prefix, picture.sha256)
+        """Return the JSON string of ``prefix``, which is always that of the picture's media type,
+        and the image's base64."""
+        key = picture.sha256
         encoded = self._kept.get(key)
         if encoded is None:
             encoded = b'"' + prefix.encode() + b64encode(picture.data) + b'"'

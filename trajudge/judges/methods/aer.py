@@ -182,7 +182,7 @@ class AerV(_Aer):
     async def __call__(self, trajectory: Trajectory, ask: Model) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
-        shown = picture(final_screenshot(trajectory), self._images)
+        shown = await picture(final_screenshot(trajectory), self._images)
         return await self._verdict(trajectory, ask, [shown], None)
 
 
@@ -208,7 +208,8 @@ class AerC(_Aer):
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
         captioner = self._captioner
-        messages = self._form.captioning(picture(final_screenshot(trajectory), captioner.images))
+        shown = await picture(final_screenshot(trajectory), captioner.images)
+        messages = self._form.captioning(shown)
         with error_context("caption of the final screenshot"):
             reply = await ask(
                 messages, stage="caption", model=captioner.model, assume=ASSUMED_CAPTION

@@ -160,14 +160,16 @@ class BrowserUse:
         system = prompt.system(ground_truth=whole.ground_truth is not None, date=options.date or "")
         fitted: list[RunTexts] = []
 
-        def make(budget: int) -> TruncatedPrompt | None:
+        async def make(budget: int) -> TruncatedPrompt | None:
             """Fit whole texts and all screenshots, else the latest ones, else shorter texts."""
             characters = options.characters
             while characters >= _FEWEST_CHARACTERS:
                 texts = whole.cut(characters, prompt.mark)
                 user = prompt.user(**texts._asdict(), images=len(latest))
                 bare = conversation(system, [Text(text=user)])
-                pictures = first_that_fit(latest, budget - prompt_tokens(bare), options.images)
+                pictures = await first_that_fit(
+                    latest, budget - prompt_tokens(bare), options.images
+                )
                 if prompt_tokens(bare) <= budget and len(pictures) >= min(1, len(latest)):
                     fitted.append(texts)
                     text = Text(text=prompt.user(**texts._asdict(), images=len(pictures)))

@@ -296,7 +296,7 @@ class ClaimsFirst:
 
         around = prompt_tokens(messages(EMPTY_VIEW, ()))
 
-        def make(budget: int) -> TruncatedPrompt | None:
+        async def make(budget: int) -> TruncatedPrompt | None:
             room = budget - around
             share = min(self._options.page_tokens, int(room * _PAGES_SHARE) // len(pages))
             shown[:] = [page.within(max(share, 0)) for page in pages]

@@ -151,7 +151,7 @@ class Insta:
             text = form.user(cut_middle(trajectory.goal, text_tokens), shown, answer)
             return conversation(form.system, [Text(text=text)])
 
-        def make(budget: int) -> TruncatedPrompt | None:
+        async def make(budget: int) -> TruncatedPrompt | None:
             """Cut nothing but pages where that does; else texts to a share of a third, and the
             pages to an equal share of the rest."""
             prompt = messages(whole, budget)

@@ -72,7 +72,7 @@ class Logprob:
         where no token probabilities come) and ParseFailure."""
         options, pictures = self._options, list[Picture]()
         if options.representation.shows_screenshot:
-            pictures = [picture(final_screenshot(trajectory), options.images)]
+            pictures = [await picture(final_screenshot(trajectory), options.images)]
         around = prompt_tokens(self._messages(EMPTY_VIEW, pictures), options.images)
         limit = options.max_prompt_tokens
         shorter = views(trajectory, options.representation, limit - around, elision=options.elision)

@@ -181,7 +181,7 @@ class Nnetnav:
         around = prompt_tokens(messages("", ""))
         rungs = iter(["full", "pruned"])
 
-        def make(budget: int) -> TruncatedPrompt | None:
+        async def make(budget: int) -> TruncatedPrompt | None:
             if not is_shortened:
                 rung = next(rungs, None)
                 pages = (before.observation, after.observation)

@@ -205,7 +205,7 @@ class Rubric:
         self, goal: str, criteria: Sequence[Criterion], shot: Shot, ask: Model
     ) -> list[float]:
         text = self._prompt.render("relevance_user", goal=goal, criteria=criteria)
-        shown = picture(shot.image, self._options.images)
+        shown = await picture(shot.image, self._options.images)
         messages = conversation(self._prompt.render("relevance"), [Text(text=text), shown])
         with error_context(f"screenshot of step {shot.number}"):
             assumed = assumed_relevance(len(criteria))

@@ -334,7 +334,7 @@ class Simplified:
             frames = evenly_spaced(trajectory, options.frames)
             goal_images = () if isinstance(form, PaperPrompt) else trajectory.goal_images
             shown = [*goal_images, *(frame.image for frame in frames)]
-        pictures = [picture(ref, options.images) for ref in shown]
+        pictures = [await picture(ref, options.images) for ref in shown]
         numbers = [frame.number for frame in frames]
         around = form.tokens + sum(picture_tokens(image, options.images) for image in pictures)
         limit = options.max_prompt_tokens

@@ -253,7 +253,7 @@ class WebJudge:
         goal = cut_middle(trajectory.goal, options.max_prompt_tokens // 4)
         rung = cut_or_full(trajectory.goal, goal)
         of_goal = trajectory.goal_images if options.needs.goal_images else ()
-        pictures = [picture(image, options.images, DETAIL) for image in of_goal]
+        pictures = [await picture(image, options.images, DETAIL) for image in of_goal]
         with error_context("key points"):
             messages = self._form.key_points(goal, pictures)
             reply = await ask(messages, stage="key_points", rung=rung, assume=ASSUMED_POINTS)
@@ -276,7 +276,7 @@ class WebJudge:
         self, goal: str, points: str, shot: Shot, pictures: Sequence[Picture], ask: Model
     ) -> Note:
         """Ask for a note on one screenshot."""
-        shown = picture(shot.image, self._options.images, DETAIL)
+        shown = await picture(shot.image, self._options.images, DETAIL)
         messages = self._form.screenshot(goal, points, shown, pictures)
         form = self._options.answer_format(SCORE.schema)
         try:

@@ -116,10 +116,10 @@ class WebVoyager:
             text = form.user(trajectory.goal, answer, len(pictures), len(shots))
             return conversation(form.system, [Text(text=text), *pictures, form.closing])
 
-        def make(budget: int) -> TruncatedPrompt | None:
+        async def make(budget: int) -> TruncatedPrompt | None:
             answer = trajectory.answer and cut_middle(trajectory.answer, budget // 4)
             around = prompt_tokens(messages([], answer))
-            shown = first_that_fit(latest, budget - around, limits)
+            shown = await first_that_fit(latest, budget - around, limits)
             if not shown:
                 return None
             rung = cut_or_full(trajectory.answer, answer)

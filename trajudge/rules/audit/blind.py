@@ -132,10 +132,6 @@ def _retrieves(name: str, data: Callable[[str], object]) -> BlindAgent:
     return knowledge(name, lambda intent: response("RETRIEVE", "SUCCESS", data(intent)))
 
 
-def _wildcard_object(pattern: str) -> Callable[[str], object]:
-    return lambda intent: [dict.fromkeys(quoted(intent), pattern)]
-
-
 def _response_agents() -> Iterator[BlindAgent]:
     for task_type in TASK_TYPES:
         for status in STATUSES:
@@ -170,10 +166,12 @@ def _patterns(pattern: str) -> Iterator[BlindAgent]:
         yield constant(name, response("RETRIEVE", "SUCCESS", [pattern] * items))
     yield constant(f"pattern:{pattern}:status", response("RETRIEVE", pattern, None))
     yield constant(f"pattern:{pattern}:everywhere", response(pattern, pattern, [pattern]))
-    yield _retrieves(f"wildcard_object:{pattern}", _wildcard_object(pattern))
+    yield _retrieves(
+        f"wildcard_object:{pattern}", lambda intent: [dict.fromkeys(quoted(intent), pattern)]
+    )
 
 
-# Patterns win nothing by a visit that the plain answers do not win by it.
+# A visit gains patterns nothing beyond what it gains plain answers.
 RESPONSE_AGENTS = (
     *_response_agents(),
     *(

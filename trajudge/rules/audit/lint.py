@@ -161,13 +161,13 @@ def counts(
     """
     listed, made = list(findings), []
     for category, parts in {**{one: (one,) for one in severities}, **unions}.items():
-        found = [finding for finding in listed if finding.category in parts]
+        results = [finding for finding in listed if finding.category in parts]
         made.append(
             Count(
                 category=category,
                 severity=min((severities[part] for part in parts), key=lambda one: one.rank),
-                tasks=tuple(dict.fromkeys(finding.task_id for finding in found)),
-                findings=len(found),
+                tasks=tuple(dict.fromkeys(finding.task_id for finding in results)),
+                findings=len(results),
                 union_of=parts if category in unions else (),
             )
         )
@@ -480,7 +480,7 @@ def _dead_field(task: Task) -> Iterator[Weakness]:
     answers = spec.reference_answers
     pictures = () if spec.page_image_query is UNSET else spec.page_image_query
     written = {
-        # An empty object is none: other tools write one where only the address counts.
+        # An empty object is no check: other tools write one if only the address is checked.
         "string_match": ("eval.reference_answers", answers != ReferenceAnswers() and answers),
         "url_match": ("eval.reference_url", spec.reference_url),
         "program_html": ("eval.program_html", spec.program_html),
@@ -629,7 +629,7 @@ def _one_character(task: Task) -> Iterator[Weakness]:
             yield Weakness(reference.field, reference.text)
 
 
-# Errors: a run that did nothing passes, or no run that is right does.
+# Errors: a run without actions passes, or every right run fails.
 PITFALLS: Mapping[str, Category] = {
     "dead_marker": Category(
         _dead_marker,

@@ -22,7 +22,7 @@ from trajudge.util.terminal import one_line
 Expected = Literal["pass", "fail"]
 ORIGINAL = "original"
 
-# A list of a thousand items has a thousand ways to miss one.
+# A list of a thousand items has a thousand variants with one missing.
 MOST = 100
 
 
@@ -251,7 +251,7 @@ _CURRENCIES = {"$": "€", "€": "$", "£": "$"}
 _WORDS = "|".join(sorted(_UNITS, key=len, reverse=True))
 _UNIT = re.compile(rf"(?<![^\W\d_])(?:{_WORDS})\b|[$€£]", re.IGNORECASE)
 
-# A sign before these digits makes another quantity; in "Gate 1" or a date it makes no sense.
+# A sign before these digits changes the quantity; in "Gate 1" or a date it makes no sense.
 _QUANTITY = re.compile(r"[^\w]*\d[\d,]{0,30}(?:\.\d{1,30})?(?![\d.,]*[-/:]\s*\d)(?![\d.])")
 _LARGEST = 10**100
 _DATA = "retrieved_data"
@@ -314,17 +314,17 @@ def _in_numbers(value: Any, change: Callable[[str], str]) -> Iterator[Any]:
         changed = change(repr(abs(value)))
         number: float = float(changed) if isinstance(value, float) else int(changed)
         yield -number if value < 0 else number
-    elif isinstance(value, str) and (found := _NUMBER.search(value)):
-        yield value[: found.start()] + change(found[0]) + value[found.end() :]
+    elif isinstance(value, str) and (match := _NUMBER.search(value)):
+        yield value[: match.start()] + change(match[0]) + value[match.end() :]
 
 
 def _sign(value: Any) -> Iterator[Any]:
     if _numeric(value) and value != 0:
         yield -value
-    elif isinstance(value, str) and _QUANTITY.match(value) and (found := _NUMBER.search(value)):
-        if not found[0].strip("0.,"):
+    elif isinstance(value, str) and _QUANTITY.match(value) and (match := _NUMBER.search(value)):
+        if not match[0].strip("0.,"):
             return
-        start = found.start()
+        start = match.start()
         negative = value[:start].endswith("-")
         yield value[: start - 1] + value[start:] if negative else f"{value[:start]}-{value[start:]}"
 
@@ -341,9 +341,9 @@ def _longer(number: str) -> str:
 
 
 def _unit(value: Any) -> Iterator[Any]:
-    if isinstance(value, str) and _NUMBER.search(value) and (found := _UNIT.search(value)):
-        other = {**_UNITS, **_CURRENCIES}[found[0].lower()]
-        yield value[: found.start()] + other + value[found.end() :]
+    if isinstance(value, str) and _NUMBER.search(value) and (match := _UNIT.search(value)):
+        other = {**_UNITS, **_CURRENCIES}[match[0].lower()]
+        yield value[: match.start()] + other + value[match.end() :]
 
 
 def _opposite(value: Any) -> Iterator[Any]:
@@ -536,7 +536,7 @@ def _failed(event: Entry) -> Entry:
 
 
 def _wrong_host(case: MutationCase) -> Iterator[Variant]:
-    # Where a run need not end on a page, to end elsewhere is no mistake.
+    # If a run need not end on a page, ending elsewhere is not wrong.
     if isinstance(case.trace, Trace) and case.trace.url is not None and case.ends_there:
         url = _at_other_host(case.trace.url)
         yield Variant(case.answer, msgspec.structs.replace(case.trace, url=url))

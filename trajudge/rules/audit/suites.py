@@ -102,11 +102,11 @@ def _webarena(row: Dialect) -> Suite:
         unions=lint.UNIONS,
         modes=("original",),
         agents=TEXT_AGENTS,
-        # Without a judge model: what one would decide is unknown.
+        # Without a judge model, whose decisions are unknown.
         evaluator=lambda mode: WebArenaEvaluator(),
         # A browser that was never used.
         idle_trace=lambda task: Trace(url="about:blank"),
-        # A task may start on several pages: the last is the one that is left open.
+        # A task may start on several pages, of which the last stays open.
         start_trace=lambda task: Trace(url=task.start_url.split(" |AND| ")[-1]),
         mutations=_webarena_mutations,
     )
@@ -236,7 +236,7 @@ def _case(task: Task, answer: str | None, trace: Trace | None) -> MutationCase:
     return MutationCase(
         name=str(task.task_id),
         task=task,
-        # Where the answer is not looked at, to change it is no mistake.
+        # If the answer is not checked, changing it is not wrong.
         answer=answer if checks_answer else None,
         trace=trace,
         ends_there="url_match" in task.eval.eval_types,

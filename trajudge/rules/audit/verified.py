@@ -55,7 +55,7 @@ from trajudge.rules.verified.network import (
     trace_of_list,
     usual_kind,
 )
-from trajudge.rules.verified.runs import found_runs, read_answer, read_trace, run_files
+from trajudge.rules.verified.runs import read_answer, read_trace, run_files, run_ids
 from trajudge.rules.verified.state import State, run_states
 from trajudge.rules.verified.tasks import (
     AnswerCheck,
@@ -163,7 +163,7 @@ def _one_of(members: Any) -> str:
     return _CATEGORIES.get(str(value), "a")
 
 
-# A full stop in a pattern is most often meant as one.
+# A full stop in a pattern is mostly meant literally.
 _ONE_CHARACTER: dict[str, Callable[[Any], str]] = {
     "LITERAL": chr,
     "NOT_LITERAL": lambda value: "a" if value != ord("a") else "b",
@@ -247,7 +247,7 @@ def expected_document(
         if is_pattern(pattern):
             made[matching_text(pattern)] = value
         elif key.startswith("$"):
-            # A path that may lead to several places has one item of the list at each.
+            # A path that matches several values gets one item of the list at each.
             several = json_path(key).several and isinstance(value, list)
             for item in value if several else [value]:
                 _put(made, list(json_path(key).steps), item)
@@ -343,11 +343,13 @@ def synthesise(task: Task, mode: Mode = Mode.SOUND) -> Synthesis:
 def _without_state(task: Task) -> Task:
     """Return the task without checks that only the state of a site can decide, including an
     answer of which only the form is specified."""
-    kept = tuple(map(_known, (one for one in task.eval if not isinstance(one, BackendCheck))))
+    kept = tuple(
+        map(_exact_answer, (one for one in task.eval if not isinstance(one, BackendCheck)))
+    )
     return msgspec.structs.replace(task, eval=kept) if kept else task
 
 
-def _known(check: Check) -> Check:
+def _exact_answer(check: Check) -> Check:
     if isinstance(check, AnswerCheck):
         return msgspec.structs.replace(check, shape_only=False)
     return check
@@ -430,7 +432,7 @@ def _url(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> str:
     url = check.expected.urls[0]
     query = expected_query(url, check)
     if is_pattern(url):
-        # Where a page's address may go on, the shortest is one that there is.
+        # If a page's address may be longer, the shortest one exists.
         open_ended = url.startswith("^__") and url.endswith(".*$")
         base = matching_text(url[: -len(".*$")] + "$" if open_ended else url, "x")
         if "://" not in base and not placeholders(base):
@@ -735,7 +737,7 @@ class _OnEntries:
         self, evaluator: VerifiedEvaluator, states: Mapping[str, Mapping[str, State]]
     ) -> None:
         self._evaluator, self._states = evaluator, states
-        # By identity; the entry is kept, so that its identity is not given away.
+        # By identity; the entry is kept, so that no other object gets its id.
         self._events: dict[int, tuple[Entry, Event]] = {}
 
     def evaluate(self, task: Task, answer: object, trace: list[Entry] | None) -> Verdict:
@@ -766,7 +768,7 @@ def _recorded(
     sent: bool,
 ) -> Iterator[MutationCase]:
     """Yield the recorded runs; with ``sent`` in the order in which the requests were sent."""
-    for task_id in found_runs(folder, tasks):
+    for task_id in run_ids(folder, tasks):
         task = tasks[task_id]
         files = run_files(folder, task.task_id)
         trace = read_trace(files.trace)
@@ -804,7 +806,7 @@ def _case(task: Task, answer: object, entries: list[Entry] | None, hosts: Hosts)
     ordered: bool | None = check is not None and check.ordered
     if check is not None and "coordinates" in msgspec.json.encode(check.results_schema).decode():
         ordered = None
-    # Where the answer is not looked at, to change it is no mistake.
+    # If the answer is not checked, changing it is not wrong.
     answer = None if check is None else answer
     found = () if entries is None else decisive_events(task, trace_of_list(entries), hosts)
     return VerifiedCase(
@@ -859,7 +861,7 @@ class _Problem(NamedTuple):
 _UNANSWERED = _Problem(
     "unanswered",
     "no server answers with this status: it stands for a request that failed",
-    "say how a run comes to send it, and what of it counts",
+    "describe when a run sends it, and which part counts",
 )
 _UNFILLED = _Problem(
     "unfilled",
@@ -869,7 +871,7 @@ _UNFILLED = _Problem(
 )
 _BEHIND = _Problem(
     "one_sided",
-    "the look-ahead stands behind .* and is always met at the text's end",
+    "the look-ahead follows .* and always matches at the end of the text",
     "put it at the start of the pattern",
 )
 _ANY_HOST = _Problem(
@@ -994,7 +996,7 @@ def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
     whose = "no run" if category == "unsatisfiable" else "no honest run"
     if category != "unsatisfiable" and (reason := _unseen_by_release(task)):
         synthesis = msgspec.structs.replace(synthesis, reason=reason)
-    why = "one that has all that is asked for fails" if synthesis.run else "none can be built"
+    why = "a run with everything that is required fails" if synthesis.run else "none can be built"
     problem = f"{whose} passes, for {why}: {synthesis.reason[:500]}"
     mend = "make the checks agree with what one run can do"
     return _Problem(category, problem, mend).of(task, "eval", None)
@@ -1043,7 +1045,7 @@ def _specified_value(task: Task, change: str) -> Any:
     return patterns[0] if patterns else None
 
 
-# Where agents that look at nothing have not been.
+# Pages that blind agents do not visit.
 _BLIND_HOSTS = {
     name: (f"http://site.invalid:{port}{FOLDERS.get(name, '')}",)
     for name, port in DEFAULT_PORTS.items()

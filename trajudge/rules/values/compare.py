@@ -240,7 +240,7 @@ def _check_size(expected: Sequence[E], actual: Sequence[A]) -> None:
         raise TooLarge(reason.format(len(actual)))
 
 
-def _asked_once(
+def _cached(
     expected: Sequence[E], actual: Sequence[A], same: Callable[[E, A], bool | None]
 ) -> Callable[[int, int], bool | None]:
     """Return ``same`` as a function of positions, with cached results."""
@@ -260,7 +260,7 @@ def match_ordered(
 ) -> Matching:
     """Match the items position by position. Raises as ``match_unordered`` does."""
     _check_size(expected, actual)
-    fits = _asked_once(expected, actual, same)
+    fits = _cached(expected, actual, same)
     both = range(min(len(expected), len(actual)))
     partners = {index: index for index in both if fits(index, index) is not False}
     return _matching(partners, len(expected), len(actual), fits)
@@ -276,7 +276,7 @@ def match_unordered(
     than 1,000 expected ones.
     """
     _check_size(expected, actual)
-    fits = _asked_once(expected, actual, same)
+    fits = _cached(expected, actual, same)
     partners: dict[int, int] = {}
     for allowed in ((True,), (True, None)):
         taken = set(partners.values())
@@ -299,7 +299,7 @@ def _augment(
     queue = deque([start])
     while queue:
         expected = queue.popleft()
-        # The same position first: answers in the specification's order take one comparison each.
+        # The same position first: answers in the specification's order need one comparison each.
         order = (expected, *range(expected), *range(expected + 1, actual))
         for found in order:
             if found >= actual or found in reached_by or fits(expected, found) not in allowed:

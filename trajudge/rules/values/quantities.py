@@ -112,8 +112,8 @@ def _in_words(text: str) -> Decimal:
 
 def parse_number_text(text: str) -> Decimal:
     """Parse a number in a normalised text."""
-    if found := _DIGITS.fullmatch(text):
-        sign, digits, exponent = found.groups()
+    if match := _DIGITS.fullmatch(text):
+        sign, digits, exponent = match.groups()
         return bounded_decimal(
             Decimal(sign + digits.replace(",", "").replace(" ", "") + (exponent or ""))
         )
@@ -205,10 +205,10 @@ def _parts(text: str, part: re.Pattern[str], problem: str) -> list[tuple[str, st
     """Return the numbers with units of which a text consists. Raises InvalidValue for other
     text."""
     parts, position = [], 0
-    while found := part.match(text, position):
-        parts.append((found[1], found[2]))
-        joint = _JOINT.match(text, found.end())
-        position = joint.end() if joint and joint.end() < len(text) else found.end()
+    while match := part.match(text, position):
+        parts.append((match[1], match[2]))
+        joint = _JOINT.match(text, match.end())
+        position = joint.end() if joint and joint.end() < len(text) else match.end()
     if not parts or position != len(text):
         raise InvalidValue(problem)
     return parts
@@ -326,10 +326,10 @@ def _parse_text(text: str) -> Money:
     if text == "free":
         return Money("USD", Decimal("0.00"))
     negative = text[:1] == "(" and text[-1:] == ")"
-    found = _PRICE.fullmatch(text[1:-1] if negative else text)
-    if not found:
+    match = _PRICE.fullmatch(text[1:-1] if negative else text)
+    if not match:
         raise InvalidValue("not one amount of money")
-    before, sign, between, digits, after = (part.strip() for part in found.groups())
+    before, sign, between, digits, after = (part.strip() for part in match.groups())
     names = [name for name in (before, between, after) if name]
     amount = _amount(digits)
     if len(names) == 1 and names[0] in _CENTS and names[0] == after:
@@ -414,7 +414,7 @@ class Date(NamedTuple):
 def _checked_date(year: int | None, month: int | None, day: int | None) -> Date:
     if year == 0 or (month is not None and not 1 <= month <= 12):
         raise InvalidValue("no such date")
-    # 29 February is a day unless its year says otherwise.
+    # 29 February is valid unless its year is no leap year.
     longest = calendar.monthrange(year or 2000, month)[1] if month else 31
     if day is not None and not 1 <= day <= longest:
         raise InvalidValue("no such day")
@@ -446,8 +446,8 @@ def parse_date(raw: JsonValue) -> Date:
     if ":" in text or text.endswith(("m", "m.")):
         text = _TIME.sub("", text)
     for form in _FORMS:
-        if found := form.fullmatch(text):
-            return _from_match(found.groupdict())
+        if match := form.fullmatch(text):
+            return _from_match(match.groupdict())
     raise InvalidValue("not a date")
 
 
@@ -478,9 +478,9 @@ def parse_month(raw: JsonValue) -> Date:
         number = int(raw) if 1 <= raw <= 12 and raw == int(raw) else 0
     elif isinstance(raw, str) and len(raw) <= SCALAR_CHARS:
         text = casefold_unaccented(raw).removesuffix(".")
-        found = _MONTH_NUMBER.fullmatch(text)
-        number = int(found[1]) if found else MONTHS.get(text, 0)
-        if not found and not number:
+        match = _MONTH_NUMBER.fullmatch(text)
+        number = int(match[1]) if match else MONTHS.get(text, 0)
+        if not match and not number:
             stated = parse_date(raw)
             if stated.month is None or stated.day is not None:
                 raise InvalidValue("not a month")
@@ -591,10 +591,10 @@ def _angle(
 
 
 def _from_text(text: str) -> Point:
-    found = _PAIR.fullmatch(casefold_unaccented(text))
-    if not found:
+    match = _PAIR.fullmatch(casefold_unaccented(text))
+    if not match:
         raise InvalidValue("not coordinates")
-    groups = found.groups("")
+    groups = match.groups("")
     one, first = _angle(*groups[:5])
     other, second = _angle(*groups[5:])
     if one in ("e", "w") and other in ("n", "s"):
@@ -605,10 +605,10 @@ def _from_text(text: str) -> Point:
 
 
 def _member(raw: dict[str, JsonValue], names: tuple[str, ...]) -> Decimal:
-    found = [value for key, value in raw.items() if key.strip().casefold() in names]
-    if len(found) != 1:
+    results = [value for key, value in raw.items() if key.strip().casefold() in names]
+    if len(results) != 1:
         raise InvalidValue("an object without exactly one latitude and one longitude")
-    return parse_number(found[0])
+    return parse_number(results[0])
 
 
 def parse_coordinates(raw: JsonValue) -> Point:

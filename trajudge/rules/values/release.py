@@ -79,7 +79,7 @@ _SPELT = (
     "‛=' ′=' ʹ=' ʼ=' ´=' “=\" ”=\" „=,, ‟=\" ″=\" «=<< »=>> ‐=- ‑=- ‒=- –=- ﹣=- －=- —=-- "
     "―=-- ﹘=-- ⁃=--"
 )
-# Arrows, lines, boxes and other shapes; of a char that is named twice the last counts.
+# Arrows, lines, boxes and other shapes; of a repeated char the last spelling counts.
 _SHAPES = {
     "=": "⇄⇆⇇⇉⇋⇌⇍⇎⇏⇐⇒⇔⇚⇛↹",
     "/": "↗↙⇗⇙╱",
@@ -111,7 +111,7 @@ def _latin(text: str) -> str:
     if text.isascii():
         return text
     text = _spelt(text)
-    # A sign that is made of two, such as that of inequality, is dropped as one.
+    # A sign composed of two, such as that of inequality, is dropped as one.
     signs = [
         char for char in set(text) if not char.isascii() and unicodedata.category(char) == "Sm"
     ]
@@ -219,7 +219,7 @@ def _common_length(one: str, other: str) -> int:
 
 
 _NO_WORD = re.compile(r"[\W_]")
-_LATIN_1 = re.compile("[\x80-\xff]")  # what is left of them in patterns goes, without a gap
+_LATIN_1 = re.compile("[\x80-\xff]")  # their rest in patterns is removed without a gap
 
 
 def likeness(one: str, other: str) -> int:
@@ -254,7 +254,7 @@ def _in_words(text: str) -> float:
         raise InvalidValue("not a number")
     at = words.index("point") if "point" in words else len(words)
     whole, digits = words[:at], [_WORDS.get(word, 10) for word in words[at + 1 :]]
-    # A word that is no digit takes the whole fraction with it.
+    # A word that is not a digit removes the whole fraction.
     fraction = "".join(map(str, digits)) if all(digit < 10 for digit in digits) else "0"
     return _whole(whole) + float(f"0.{fraction or 0}")
 
@@ -271,7 +271,7 @@ def _whole(words: list[str]) -> int:
         start, last_used = position + 1, position == len(words) - 1
     if not last_used:
         return total + _group(words[start:])
-    # A scale at the end: what follows the scale before it counts once more, as a sum.
+    # A scale at the end: the part after the previous scale is added again.
     before = [position for position in positions.values() if position != len(words) - 1]
     return total + (_group(words[before[-1] + 1 :]) if before else 0)
 
@@ -304,7 +304,7 @@ def number(raw: JsonValue) -> float:
         return _in_words(str(text))
 
 
-# What comes before a per cent sign is no price; one digit fewer may be.
+# A number before a per cent sign is no price, but it may be without its last digit.
 _PRICE = re.compile(r"\.?\d[\d\s.,']*(?![%\d])")
 
 
@@ -316,13 +316,13 @@ def currency(raw: JsonValue) -> Decimal:
     negative = text.startswith("-")
     if negative:
         text = text.replace("-", "")
-    found = _PRICE.search(" ".join(text.split()) if text.isascii() else text)
-    if not found:
+    match = _PRICE.search(" ".join(text.split()) if text.isascii() else text)
+    if not match:
         if "free" in text.lower():
             return Decimal(0)
         raise InvalidValue("not a price")
-    # A stop before a space stays, and makes the price none.
-    digits = "".join(found[0].rstrip(",.").replace("'", "").split())
+    # A stop before a space is kept, which makes the price invalid.
+    digits = "".join(match[0].rstrip(",.").replace("'", "").split())
     digits = digits if digits.count(".") == 1 else digits.lstrip(",.")
     decimal_point = text.rfind(".") > text.rfind(",")
     plain = digits.replace("," if decimal_point else ".", "").replace(",", ".")
@@ -450,9 +450,9 @@ def _plain_number(text: str) -> float | None:
 
 def _seconds(text: str) -> float:
     for form in (_WRITTEN, *_CLOCK):
-        found = form.fullmatch(text)
-        if found and text.strip():
-            parts = found.groupdict()
+        match = form.fullmatch(text)
+        if match and text.strip():
+            parts = match.groupdict()
             return sum(
                 _amount(parts[name], lenient) * size
                 for name, _, size, lenient in _TIME_UNITS
@@ -819,8 +819,8 @@ def _with_scheme(text: str) -> str:
 def _normal(text: str) -> str:
     scheme, netloc, path, query, fragment = urlsplit(text.strip())
     scheme = scheme.lower()
-    found = _HOST.match(netloc)
-    before, host, port = map(str, found.groups("")) if found else ("", netloc, "")
+    match = _HOST.match(netloc)
+    before, host, port = map(str, match.groups("")) if match else ("", netloc, "")
     user = "" if before in ("@", ":@") else before
     host = _ascii_host(host.lower().strip("."))
     if port.isdigit():
@@ -974,7 +974,7 @@ def full_address(raw: JsonValue) -> dict[str, str]:
 
 
 _DECIMAL = r"\d+(?:\.\d+)?"
-# Sides are not read: the text is in lower case by then, and they are looked for in upper case.
+# Directions are not read: they are searched in upper case, but the text is already in lower case.
 _ANGLE = rf"([+-]?{_DECIMAL})(?:[*\s] *(?:({_DECIMAL})['m] *)?(?:({_DECIMAL})[\"s] *)?)?"
 _BETWEEN = r"\s*[,;/\s]\s*"
 _HEIGHT = rf"(?:{_BETWEEN}[+-]?{_DECIMAL} *(?:km|m|mi|ft|nm|nmi))?"
@@ -1017,10 +1017,10 @@ def coordinates(raw: JsonValue) -> tuple[float, float]:
 
 def _written(text: str) -> list[float]:
     """Return the last two angles of a text: degrees, or degrees, minutes and seconds."""
-    found = _POINT.fullmatch(text.replace("''", '"'))
-    if not found:
+    match = _POINT.fullmatch(text.replace("''", '"'))
+    if not match:
         return []
-    parts = [float(part or 0) for part in found.groups()]
+    parts = [float(part or 0) for part in match.groups()]
     return [_degrees(*parts[:3]), _degrees(*parts[3:])]
 
 
@@ -1041,7 +1041,7 @@ def _named(raw: dict[str, JsonValue]) -> list[JsonValue]:
     if not first or not second:
         return []
     if raw[second[0]] is None:
-        return []  # one number alone is no point
+        return []  # a single number is not a point
     return [raw[first[0]], raw[second[0]]]
 
 

@@ -292,13 +292,9 @@ _BULLET = re.compile(r"([ \t]*)[-*+][ \t]+(\S.*)")
 _RULE = re.compile(r" {0,3}(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|-[ \t]+-[ \t]+(?:-[ \t]*)+|-{3,}")
 
 
-def _width(indent: str) -> int:
-    return len(indent.expandtabs(4))
-
-
 def _bullet(found: re.Match[str], levels: list[int]) -> str:
     """Return a list item's line in normal form; ``levels`` are the indents of the open lists."""
-    width = _width(found[1])
+    width = len(found[1].expandtabs(4))
     while levels and width <= levels[-1] - 1:
         levels.pop()
     if not levels or width >= levels[-1] + 2:
@@ -540,10 +536,10 @@ def _state(text: str) -> str:
 
 
 def _postcode(text: str) -> str:
-    found = _ZIP.fullmatch(normal_text(text))
-    if not found:
+    match = _ZIP.fullmatch(normal_text(text))
+    if not match:
         raise InvalidValue("not a ZIP code")
-    return found[1]
+    return match[1]
 
 
 def _country(text: str) -> str:
@@ -570,22 +566,22 @@ def _from_object(raw: dict[str, JsonValue]) -> dict[str, str]:
 def _from_line(text: str) -> dict[str, str]:
     """Parse ``[name,] house street, city, state zip [, country]``."""
     parts = [part.strip() for part in casefold_unaccented(text).removesuffix(".").split(",")]
-    found: dict[str, JsonValue] = {}
+    results: dict[str, JsonValue] = {}
     if parts[-1] in _COUNTRIES:
-        found["country"] = parts.pop()
+        results["country"] = parts.pop()
     if parts and (tail := _STATE_ZIP.fullmatch(parts[-1])):
-        found["postcode"] = tail[2]
+        results["postcode"] = tail[2]
         parts = [*parts[:-1], tail[1]] if tail[1] else parts[:-1]
-    if len(parts) < 3 or "postcode" not in found:
+    if len(parts) < 3 or "postcode" not in results:
         raise InvalidValue("not an address of the form 'number street, city, state ZIP'")
-    found["state"], found["city"] = parts[-1], parts[-2]
+    results["state"], results["city"] = parts[-1], parts[-2]
     if len(parts) > 3:
-        found["name"] = ", ".join(parts[:-3])
+        results["name"] = ", ".join(parts[:-3])
     house = _HOUSE.fullmatch(parts[-3])
     if not house:
         raise InvalidValue("an address without a house number")
-    found["house_number"], found["street"] = house[1], house[2]
-    return _from_object(found)
+    results["house_number"], results["street"] = house[1], house[2]
+    return _from_object(results)
 
 
 def parse_address(raw: JsonValue) -> dict[str, str]:

@@ -140,14 +140,14 @@ def _spans(text: str) -> list[str]:
     A brace that is never closed is prose. After a quotation mark that is never closed, the search
     restarts at the next brace, within a budget.
     """
-    found: list[_Span] = []
+    results: list[_Span] = []
     start, doubts = text.find("{"), 0
-    while start >= 0 and len(found) < _MAX_OBJECTS and doubts * len(text) <= _MAX_SCANNED:
+    while start >= 0 and len(results) < _MAX_OBJECTS and doubts * len(text) <= _MAX_SCANNED:
         closed, start, doubtful = _closed(text, start)
-        found += closed
+        results += closed
         doubts += doubtful
     spans: list[_Span] = []
-    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+    for span in sorted(results, key=lambda span: (span.start, -span.end)):
         if not spans or span.end > spans[-1].end:
             spans.append(span)
     return [text[span.start : span.end] for span in spans[:_MAX_OBJECTS]]

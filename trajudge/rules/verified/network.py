@@ -56,7 +56,7 @@ from trajudge.util.errors import UserError
 Hosts = Mapping[str, tuple[str, ...]]
 """Placeholder (``__GITLAB__``) → the addresses of the site."""
 
-# Where the benchmark's own containers listen: the one guess for a trace without a configuration.
+# Ports of the benchmark's own containers, the only guess for a trace without a configuration.
 DEFAULT_PORTS = {
     "__SHOPPING__": 7770,
     "__SHOPPING_ADMIN__": 7780,
@@ -67,7 +67,7 @@ DEFAULT_PORTS = {
     "__HOMEPAGE__": 4399,
 }
 
-# The administration of the shop is a folder of the shop's host.
+# The administration of the shop is a path of the shop's host.
 FOLDERS = {"__SHOPPING_ADMIN__": "/admin"}
 _STANDARD = {"http": 80, "https": 443}
 _AFTER_HOST = r"(?=[/?#\s\"'<>)\]},;]|\Z)"
@@ -135,13 +135,11 @@ def canonical(url: str) -> str:
     end = _origin_end(url)
     if end < 0:
         return url
-    start = _known_origin(url[:end])
+    start = _cached_origin(url[:end])
     return start + url[end:] if start else url
 
 
-@lru_cache(maxsize=4096)
-def _known_origin(text: str) -> str:
-    return origin(text)
+_cached_origin = lru_cache(maxsize=4096)(origin)
 
 
 def _origin_end(url: str) -> int:
@@ -218,7 +216,7 @@ def load_hosts(path: Path) -> dict[str, tuple[str, ...]]:
     }
 
 
-def given_hosts(file: Path | None, given: Sequence[str], tasks: Iterable[object]) -> Hosts:
+def hosts_of_options(file: Path | None, given: Sequence[str], tasks: Iterable[object]) -> Hosts:
     """Read the addresses of ``--sites`` and ``--site``. Raises UserError, also for an unknown
     site (neither the benchmark's nor in ``--sites`` nor in a task), whose address would have no
     effect."""
@@ -253,13 +251,13 @@ def parse_host(text: str) -> tuple[str, str]:
 def _named(site: str, where: object) -> str:
     name = placeholder(site.strip("_"))
     if not re.fullmatch(r"__[A-Z][A-Z0-9_]*__", name):
-        raise UserError(f"{where}: {site!r} is no site's name: use letters, such as gitlab")
+        raise UserError(f"{where}: {site!r} is not a site's name: use letters, such as gitlab")
     return name
 
 
 def _address(url: str, where: object) -> str:
     if not origin(url):
-        raise UserError(f"{where}: {url!r} is no address: write http://HOST or https://HOST")
+        raise UserError(f"{where}: {url!r} is not an address: write http://HOST or https://HOST")
     return url
 
 
@@ -273,7 +271,7 @@ def searches(pattern: str, text: str) -> bool:
     return timed(compiled(pattern, int(re.IGNORECASE)).search, pattern, text, PATTERN_SECONDS)
 
 
-def found_at_start(pattern: str, text: str, *, flags: int = 0) -> bool:
+def matches_start(pattern: str, text: str, *, flags: int = 0) -> bool:
     """Return True if the pattern matches at the start (``re.match``). Raises BadPattern,
     TooSlow."""
     return timed(compiled(pattern, flags).match, pattern, text, PATTERN_SECONDS)
@@ -463,14 +461,14 @@ def _form(text: str, mode: Mode) -> dict[str, Any] | None:
 
 
 def _fields(pairs: list[tuple[str, str]], mode: Mode) -> dict[str, Any]:
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for name, value in pairs:
-        found.setdefault(name, []).append(value)
+        results.setdefault(name, []).append(value)
     if mode is Mode.RELEASE:
-        return {name: values[0] for name, values in found.items()}
+        return {name: values[0] for name, values in results.items()}
     return {
         name: values if name.endswith("[]") and len(values) > 1 else values[-1]
-        for name, values in found.items()
+        for name, values in results.items()
     }
 
 
@@ -486,15 +484,15 @@ def _release_multipart(text: str, mime_type: str) -> dict[str, str] | None:
     boundary = _RELEASE_BOUNDARY.search(mime_type)
     if boundary is None or not text:
         return None
-    found = {}
+    results = {}
     for part in map(str.strip, text.split(f"--{boundary[1]}")[: MAX_FIELDS + 1]):
         blank = "\r\n\r\n" if "\r\n\r\n" in part else "\n\n"
         head, separator, value = part.partition(blank)
         lines = [line for line in head.split("\r\n") if line.lower().startswith(_DISPOSITION)]
         name = _RELEASE_NAME.search(lines[0]) if separator and lines else None
         if name:
-            found[name[1]] = value.rstrip("\r\n")
-    return found
+            results[name[1]] = value.rstrip("\r\n")
+    return results
 
 
 def _multipart(text: str, boundary: str) -> list[tuple[str, str]]:
@@ -596,10 +594,10 @@ def parameters(query: str) -> list[tuple[str, str]]:
 
 def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """Group values by name, in order."""
-    found: dict[str, tuple[Any, ...]] = {}
+    results: dict[str, tuple[Any, ...]] = {}
     for name, value in pairs:
-        found[name] = (*found.get(name, ()), value)
-    return found
+        results[name] = (*results.get(name, ()), value)
+    return results
 
 
 def same_base(expected: str, actual: Address) -> bool:
@@ -679,7 +677,7 @@ def _same_values(expected: tuple[Any, ...], actual: tuple[Any, ...], kind: str) 
     wanted = [value for value in expected if value not in ("", None)]
     found = [value for value in actual if value not in ("", None)]
     if wanted and all(is_pattern(value) for value in wanted):
-        # A pattern may allow nothing: it is asked even if the parameter is missing.
+        # A pattern may match the empty text: it is applied even if the parameter is missing.
         found = found or [""] * len(wanted)
     return match_unordered(wanted, found, lambda one, other: _same(kind, one, other)).equal
 
@@ -688,7 +686,7 @@ def _same(kind: str, expected: Any, actual: Any) -> bool | None:
     if kind == "string" and isinstance(expected, str) and not is_pattern(expected):
         if " ".join(expected.split()).casefold() == " ".join(str(actual).split()).casefold():
             return True
-        # Some recorders and some specifications encode a value once more than others.
+        # Some recorders and some specifications encode a value twice.
         return unquote(expected).casefold() == unquote(str(actual)).casefold()
     return equal(kind, expected, actual, mode=Mode.SOUND).equal
 
@@ -736,13 +734,13 @@ class Event(Struct, dict=True):
     @cached_property
     def cookies(self) -> dict[str, str]:
         """Decoded cookies of the response, including those in its headers."""
-        found = {}
+        results = {}
         for pair in self.response_headers:
             if pair.name.lower() == "set-cookie":
                 for line in (pair.value or "").splitlines():
                     name, _, value = line.partition(";")[0].partition("=")
-                    found[name.strip()] = unquote(value)
-        return found | self.listed_cookies
+                    results[name.strip()] = unquote(value)
+        return results | self.listed_cookies
 
     @cached_property
     def post_data(self) -> Body | None:
@@ -1021,11 +1019,8 @@ def declared(method: str, url: str) -> Declaration | None:
     pattern of addresses; None without one."""
     text = url.partition("?")[0] if not url.startswith("^") else url[1:].removesuffix("$")
     text = _SLASHES.sub("/", text.replace("\\.", "."))
-    return next((one for one in _of_method(method) if _covers(one, text)), None)
-
-
-def _of_method(method: str) -> Iterator[Declaration]:
-    return (one for one in DECLARATIONS if method.upper() in one.methods)
+    method = method.upper()
+    return next((one for one in DECLARATIONS if method in one.methods and _covers(one, text)), None)
 
 
 def _covers(declaration: Declaration, text: str) -> bool:
@@ -1194,7 +1189,8 @@ def _shown_in(made: tuple[Event, ...], run: Run, check: NetworkCheck) -> Iterato
         yield from views
         return
     if views:
-        made = made[_position(made, views[-1]) + 1 :]
+        last = next(at for at, event in enumerate(made) if event is views[-1])
+        made = made[last + 1 :]
     for event in fitting(run, check, made):
         if recorded_kind(event) is not RequestKind.DOCUMENT and _same_part(run, check, event):
             yield event
@@ -1209,10 +1205,6 @@ def _shows_page(run: Run, event: Event) -> bool:
     target = run.address(event, base64_path=False)
     known = declared(event.method, target.base) if target else None
     return known is not None and known.in_place and recorded_kind(event) is RequestKind.SCRIPT
-
-
-def _position(events: tuple[Event, ...], wanted: Event) -> int:
-    return next(at for at, event in enumerate(events) if event is wanted)
 
 
 def _same_part(run: Run, check: NetworkCheck, event: Event) -> bool:
@@ -1304,7 +1296,7 @@ def other_changes(task: Task, trace: Trace | None, hosts: Hosts) -> Iterator[Ass
             name=_OTHERS_NAME,
             outcome=Outcome.UNKNOWN,
             reason=f"{further} further request{'s' * (further > 1)} changed the site, and may have "
-            "repeated or undone what was asked for: ask for its state",
+            "repeated or undone the expected change: check its state",
         )
 
 
@@ -1316,7 +1308,7 @@ def _changes(run: Run, check: NetworkCheck, event: Event) -> bool:
     return target is not None and any(same_base(url, target) for url in check.changing_urls)
 
 
-# A page that the browser had kept and the server confirmed is the page.
+# A cached page that the server confirmed (304) counts as the page.
 _SAME_STATUS = {200: (200, 304)}
 _LIST_FIELD = re.compile(r"\[\d*\]\Z")
 _URL_HEADERS = frozenset({"referer", "redirect_url", "location", "origin"})
@@ -1600,7 +1592,7 @@ def network_assertions(
         count = len(task.network_checks) + activity
         reason = "the run recorded no trace"
         return [_unknown(f"network.{index + 1}", reason) for index in range(count)]
-    # The task is kept with its assertions, so that no other task can have its identity.
+    # The task is kept with its assertions, so that no other task gets its id.
     known = trace.memory.get(("network", id(task), activity))
     if known is None or known[1] != hosts:
         known = (task, hosts, _assertions(task, trace, hosts, activity=activity))
@@ -1614,14 +1606,14 @@ def _assertions(task: Task, trace: Trace, hosts: Hosts, *, activity: bool) -> li
     made = [_activity(run)] if activity else []
     if not checks:
         return made
-    found: dict[int, list[Assertion]] = {}
+    results: dict[int, list[Assertion]] = {}
     for index, check in enumerate(checks):
         if reason := unlocated(run.binding, check.expected):
-            found[index] = [_unknown(f"network.{index + 1}.site", reason)]
+            results[index] = [_unknown(f"network.{index + 1}.site", reason)]
     for group in _groups(task, checks):
-        if positions := [index for index in group if index not in found]:
-            found.update(_of_group(run, positions, checks))
-    made += [assertion for index in sorted(found) for assertion in found[index]]
+        if positions := [index for index in group if index not in results]:
+            results.update(_of_group(run, positions, checks))
+    made += [assertion for index in sorted(results) for assertion in results[index]]
     return [_in_doubt(assertion, trace) for assertion in made] if trace.flaws else made
 
 
@@ -1631,7 +1623,7 @@ def _in_doubt(assertion: Assertion, trace: Trace) -> Assertion:
     absence = assertion.name.endswith(".absence") and assertion.outcome is Outcome.PASS
     if not absence and assertion.outcome is not Outcome.FAIL:
         return assertion
-    reason = f"{trace.source}: {trace.flaws[0]}, and may be the request that is asked for"
+    reason = f"{trace.source}: {trace.flaws[0]}, and may be the expected request"
     return _unknown(assertion.name, reason)
 
 
@@ -1697,7 +1689,9 @@ def _of_group(
             return {positions[0]: [_absence(run, first, events, names[positions[0]])]}
         if not events:
             return {index: [_missing(run, checks[index], names[index])] for index in positions}
-        if first.last_event_only and not first.changing_urls:  # there a further one leaves it open
+        if (
+            first.last_event_only and not first.changing_urls
+        ):  # for which a further request makes it unknown
             events = events[-len(positions) :]
         return _paired(run, {index: checks[index] for index in positions}, events)
     except InvalidValue as error:
@@ -1718,7 +1712,7 @@ def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, .
     undecided checks.
     """
     run = Run(task, trace, sites_of(task, trace, hosts))
-    found = []
+    results = []
     for positions in _groups(task, task.network_checks):
         checks = {index: task.network_checks[index] for index in positions}
         if checks[positions[0]].should_not_exist:
@@ -1729,8 +1723,8 @@ def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, .
         except InvalidValue:
             continue
         if len(pairs) == len(checks):
-            found += [Decisive(checks[one], trace.events.index(event)) for one, event in pairs]
-    return tuple(sorted(found, key=lambda one: one.at))
+            results += [Decisive(checks[one], trace.events.index(event)) for one, event in pairs]
+    return tuple(sorted(results, key=lambda one: one.at))
 
 
 def _meeting(

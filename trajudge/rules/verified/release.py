@@ -34,10 +34,10 @@ from trajudge.rules.verified.network import (
     Trace,
     document,
     find,
-    found_at_start,
     ignored,
     json_path,
     kind_of,
+    matches_start,
     searches,
     unpacked,
 )
@@ -212,7 +212,7 @@ def same_base(expected: Address, actual: Address, binding: Binding) -> bool:
 def _fits(pattern: str, base: str, binding: Binding) -> bool:
     if not is_pattern(pattern):
         return False
-    return found_at_start(f"^{render(pattern[1:-1], binding)}$", render(base, binding))
+    return matches_start(f"^{render(pattern[1:-1], binding)}$", render(base, binding))
 
 
 def same_query(expected: Address, actual: Address, check: NetworkCheck) -> bool:
@@ -221,7 +221,7 @@ def same_query(expected: Address, actual: Address, check: NetworkCheck) -> bool:
         wanted = next(iter(expected.query.get(name, ())), "") or ""
         found = next(iter(actual.query.get(name, ())), "") or ""
         if is_pattern(wanted):
-            if not found_at_start(wanted, str(found)):
+            if not matches_start(wanted, str(found)):
                 return False
         elif wanted != found:
             kind = kind_of(check.query_params_schema, name)
@@ -401,13 +401,13 @@ def _checked(
     _readable(check, binding)
     if check.should_not_exist:
         reason = f"{len(events)} events where none were expected"
-        return [_made(f"{name}.absence", not events, reason, check, events)]
+        return [_assertion(f"{name}.absence", not events, reason, check, events)]
     if not events:
-        return [_made(f"{name}.url", False, "no such event", check, events)]
+        return [_assertion(f"{name}.url", False, "no such event", check, events)]
     failures = [next(_failures(check, event, binding), "") for event in chosen]
     held = "" in failures
     label = name if held else f"{name}.{failures[-1]}"
-    return [_made(label, held, f"the {failures[-1]} differs", check, chosen)]
+    return [_assertion(label, held, f"the {failures[-1]} differs", check, chosen)]
 
 
 def _readable(check: NetworkCheck, binding: Binding) -> None:
@@ -423,7 +423,7 @@ def _readable(check: NetworkCheck, binding: Binding) -> None:
             normalise(kind_of(schema, key), value, mode=Mode.RELEASE)
 
 
-def _made(
+def _assertion(
     name: str, held: bool, reason: str, check: NetworkCheck, events: Sequence[Event]
 ) -> Assertion:
     found = events[-1].url if events else None
@@ -581,7 +581,7 @@ def _at(key: str, data: dict[str, Any]) -> Any:
     """Return one value, or several for a filter or a pattern of names."""
     pattern = key[2:] if key.startswith("$.^") else key
     if is_pattern(pattern):
-        values = [value for name, value in data.items() if found_at_start(pattern, name)]
+        values = [value for name, value in data.items() if matches_start(pattern, name)]
         return values[0] if len(values) == 1 else (values or None)
     if not key.startswith("$"):
         return data.get(key)

@@ -97,7 +97,7 @@ def _present(data: DataFolder, path: Path, *, or_folder: bool = False) -> Path |
     return path
 
 
-def found_runs(folder: Path, tasks: Mapping[str, Task]) -> list[str]:
+def run_ids(folder: Path, tasks: Mapping[str, Task]) -> list[str]:
     """Return the ids of the tasks of which the folder has runs, in the order of the tasks.
 
     Raises UserError for a folder that does not exist, has no run, or has a run of an unknown task.
@@ -598,7 +598,9 @@ def opened_runs(path: Path) -> Iterator[Path]:
         except UnsafeFile as error:
             raise UserError(f"{path}: {error.strerror}: name another file") from error
         except _DAMAGED as error:
-            reason = str(error).partition("\n")[0].rstrip(":")  # tarfile lists what it tried
+            reason = (
+                str(error).partition("\n")[0].rstrip(":")
+            )  # tarfile lists the formats that it tried
             raise UserError(
                 f"{path}: no folder of runs and no whole .tar.gz of one ({reason}): "
                 "name one, or pack it again"
@@ -759,7 +761,7 @@ def _site_macro(sites: Iterable[Macro]) -> SiteMacro:
 
 _REASONS, _FIRST_REASONS = 10, 3
 _REASON = 300
-_SPREAD = 1e-9  # half a width below which shares are the same, but for their last digits
+_SPREAD = 1e-9  # half a width up to which shares count as equal (rounding)
 _SCREEN = ("site", "runs", "passed", "unknown", "success [95 %]", "template macro [95 %]")
 
 
@@ -787,7 +789,7 @@ def evaluation_screen(
         rows = [(name, str(runs)) for name, runs in counts.items()]
         tables += [Table("", (head, "runs"), rows, names=1)] if rows else []
     notes = list(_notes(summary))
-    if summary.not_judged:  # the note that comes last is the one to see first
+    if summary.not_judged:  # the last note is the most important one
         notes = [f"warning: {notes[-1]}", *notes[:-1]]
     reasons = _reasons(results, _REASONS if full else _FIRST_REASONS)
     rest = "" if full else "All tables: --full"

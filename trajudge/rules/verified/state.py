@@ -29,8 +29,8 @@ Parameters: TypeAlias = Mapping[str, str | int | float | None]
 Rows: TypeAlias = list[dict[str, Any]]
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
-# Quotes are not read: what ends a text differs between databases, and what is taken for a text
-# in one may be a command in another.
+# Quotes are not parsed: the end of a text differs between databases, so that a text in one may be
+# a command in another.
 _CHANGES = re.compile(
     r"\b(insert|update|delete|merge|into|drop|alter|create|truncate|grant|revoke|call|exec|execute"
     r"|copy|attach|detach|pragma|vacuum)\b|;(?!\s*\Z)",
@@ -51,11 +51,11 @@ def check_reads_only(query: str) -> None:
     """Raise UserError for a query that is not a plain SELECT."""
     shown = query.strip()[:60]
     if not _SELECT.match(query):
-        raise UserError(f"the probe's query {shown!r} is no SELECT: probes only read")
-    if found := _CHANGES.search(query):
+        raise UserError(f"the probe's query {shown!r} is not a SELECT: probes only read")
+    if match := _CHANGES.search(query):
         raise UserError(
-            f"the probe's query {shown!r} holds {found[0]!r}: probes only read, and a text in "
-            "which such a word stands is given in parameters"
+            f"the probe's query {shown!r} holds {match[0]!r}: probes only read; give texts with "
+            "such words in parameters"
         )
 
 
@@ -119,13 +119,13 @@ def _of_any(url: str, query: str, parameters: Parameters, seconds: float) -> Row
                 limit = max(1, int(seconds * 1000))
                 connection.exec_driver_sql(f"SET LOCAL statement_timeout = {limit}")
             rows = connection.execute(sqlalchemy.text(query), dict(parameters))
-            found = [_row(list(rows.keys()), row) for row in rows.fetchmany(MAX_ROWS)]
+            results = [_row(list(rows.keys()), row) for row in rows.fetchmany(MAX_ROWS)]
             connection.rollback()
     except sqlalchemy.exc.SQLAlchemyError as error:
         raise NoRows(f"the {scheme} database did not answer: {type(error).__name__}") from error
     finally:
         engine.dispose()
-    return found
+    return results
 
 
 def _engine(sqlalchemy: Any, url: str) -> Any:
@@ -256,7 +256,7 @@ def backend_assertions(task: Task, states: Mapping[str, State] | None) -> Iterat
         name = f"backend.{index + 1}"
         state = (states or {}).get(check.probe)
         if state is None or state.failure:
-            reason = state.failure if state else f"the probe {check.probe!r} was not asked"
+            reason = state.failure if state else f"the probe {check.probe!r} was not recorded"
             yield Assertion(name=name, outcome=Outcome.UNKNOWN, reason=reason)
             continue
         if check.changed is not None:
@@ -267,7 +267,7 @@ def backend_assertions(task: Task, states: Mapping[str, State] | None) -> Iterat
 
 def _changed(check: BackendCheck, state: State, name: str) -> Assertion:
     if state.before is None:
-        reason = "the probe was not asked before the run"
+        reason = "the probe was not recorded before the run"
         return Assertion(name=name, outcome=Outcome.UNKNOWN, reason=reason)
     held = (state.before != state.after) is check.changed
     return Assertion(
@@ -302,7 +302,7 @@ def _compared(check: BackendCheck, path: str, expected: Any, reply: Any, name: s
 
 
 STATE_FILE = "state.json"
-_NOT_ASKED = "the probe was not asked after the run"
+_NOT_ASKED = "the probe was not recorded after the run"
 
 
 class _Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -49,13 +49,13 @@ GOLD_IN_PRED = "GOLD in PRED"
 _PLACEHOLDER = re.compile(r"__[A-Z][A-Z_]*__")
 _TOLERANCE = 1e-8
 
-# What parts words, by the conventions of the Penn Treebank as NLTK's tokenizer has them; each
-# group is a word of its own.
+# Word separators by the conventions of the Penn Treebank as in NLTK's tokenizer; each group is a
+# word itself.
 _APART = re.compile(
     r"([;@#$%&?!*\[\](){}<>«»“”‘’„\u2012-\u2015]|--|\.{2,}|`+)"
     r"|([:,])(?=\D|\Z)|(''|\")|(?<!\w)(')(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)"
 )
-# The stop of an abbreviation such as "e.g." ends no sentence.
+# The stop of an abbreviation such as "e.g." does not end a sentence.
 _FULL_STOP = re.compile(
     r"(?<![\w.])((?:[^\W\d_]\.){2,})(?=\s+\S)|(?<=[^.\s])\.(?=[\])}>\"'»”’]*(?:\s|\Z))"
 )
@@ -133,7 +133,7 @@ def includes(reference: str, cleaned: str, harness: Harness, *, lone: bool = Fal
     them, is a substring of the cleaned text."""
     options = options_of(reference, harness)
     if harness.folds_options and len(options) > 1:
-        # As there, an alternative of one character is looked for in itself, so that it holds.
+        # As there, an alternative of one character is searched in itself, and so always holds.
         return any((lone and len(one) == 1) or one in cleaned for one in options)
     return any(must_include(one, cleaned, harness, lone=lone) for one in options)
 
@@ -243,7 +243,7 @@ def base_and_query(url: str) -> tuple[str, dict[str, list[str]]]:
     that cannot be parsed is the URL itself.
     """
     try:
-        # Not urlsplit: as in the harness, ";parameters" are no part of the path.
+        # Not urlsplit: as in the harness, ";parameters" are not part of the path.
         parts = urlparse(url.rstrip("/"))
         query = parse_qs(parts.query)
     except ValueError:
@@ -359,7 +359,7 @@ class WebArenaEvaluator:
         if references is None:
             yield _Part([Assertion(name="answer", outcome=Outcome.UNKNOWN, reason=_NO_REFERENCES)])
             return
-        # Cleaned twice, as there: two pairs of quotes come off.
+        # Cleaned twice, as there: two pairs of quotes are removed.
         once = clean(answer, strips=harness.strips)
         cleaned = clean(once, strips=harness.strips)
         if references.exact_match is not UNSET:
@@ -391,14 +391,16 @@ class WebArenaEvaluator:
             if exact_match(UNACHIEVABLE, clean(answer, strips=task.harness.strips)):
                 yield _text(name, True, UNACHIEVABLE, answer)
             else:
-                yield self.asked(name, AnswerQuestion("same_reason", task.intent, note, answer))
+                yield self.judge_reference(
+                    name, AnswerQuestion("same_reason", task.intent, note, answer)
+                )
             return
-        yield from self.asked_all(name, task, references, answer)
+        yield from self.judge_references(name, task, references, answer)
 
-    def asked_all(
+    def judge_references(
         self, name: str, task: Task, references: str | tuple[str, ...], text: str
     ) -> Iterator[Assertion]:
-        """Yield the judge model's decisions on the references, asked as the harness asks."""
+        """Yield the judge model's decisions on the references, joined as in the harness."""
         listed = (references,) if isinstance(references, str) else references
         if task.harness.joined is not None:
             listed = (task.harness.joined.join(listed),)
@@ -408,9 +410,9 @@ class WebArenaEvaluator:
                 yield _text(entry, not reference, reference, text)
             else:
                 question = AnswerQuestion("equivalent", task.intent, reference, text)
-                yield self.asked(entry, question)
+                yield self.judge_reference(entry, question)
 
-    def asked(self, name: str, question: AnswerQuestion) -> Assertion:
+    def judge_reference(self, name: str, question: AnswerQuestion) -> Assertion:
         """Return the judge model's decision on one question."""
         decision = self.judge(question) if self.judge else None
         reason = {
@@ -467,7 +469,7 @@ class _Pages:
     def _checked(self, name: str, check: PageCheck) -> _Part:
         # As in the harness, a check that opens a page leaves it open for the next "last".
         address = self._address(check.url)
-        found = address if isinstance(address, _Missing) else self._found(check, address)
+        found = address if isinstance(address, _Missing) else self._read_text(check, address)
         self.current = None if isinstance(address, _Missing) else address
         if isinstance(found, _Missing):
             return _Part([Assertion(name=name, outcome=Outcome.UNKNOWN, reason=found.reason)])
@@ -492,7 +494,7 @@ class _Pages:
             return _Missing(f"the result of {url!r} was not recorded")
         return render(url, self.evaluator.sites)
 
-    def _found(self, check: PageCheck, address: str) -> str | _Missing | None:
+    def _read_text(self, check: PageCheck, address: str) -> str | _Missing | None:
         """Return the text that a check reads: a helper's result, a page's html, or a locator's
         value; None for an element that was not there."""
         locator = check.locator.strip()
@@ -540,8 +542,10 @@ class _Pages:
             wanted_all = required.fuzzy_match
             if isinstance(wanted_all, str):
                 wanted_all = tuple(wanted_all.split(OR))
-            asked = self.evaluator.asked_all(f"{name}.fuzzy_match", self.task, wanted_all, text)
-            return _Part(list(asked))
+            judged = self.evaluator.judge_references(
+                f"{name}.fuzzy_match", self.task, wanted_all, text
+            )
+            return _Part(list(judged))
         reason = "nothing is required of it"
         return _Part([Assertion(name=name, outcome=Outcome.UNKNOWN, reason=reason)])
 

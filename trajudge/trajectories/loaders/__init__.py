@@ -1,9 +1,9 @@
-"""Loaders of file formats: one module each, whose file name is the format's name.
+"""Loaders of file formats: one module each, named after the format.
 
-Adding a format is adding a module here. It has ``KIND``, ``LEAKS``, ``detect(path)`` and
-``load(path, want)``, which yields trajectories one at a time in a stable order and ``Unreadable``
-for a bad one among good ones (see ``Loader``). Modules whose names begin with ``_`` are shared.
-Users' own loaders are Python files or entry points of the group ``trajudge.loaders``.
+To add a format, add a module here. It has ``KIND``, ``LEAKS``, ``detect(path)`` and ``load(path,
+want)``, which yields trajectories one at a time in a stable order and ``Unreadable`` for an invalid
+one among others (see ``Loader``). Modules whose names begin with ``_`` are shared. Users' own
+loaders are Python files or entry points of the group ``trajudge.loaders``.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _FOLDERS_LOOKED_AT = 200
 
 
 class Loader(Protocol):
-    """What every module of this package offers.
+    """The interface of the modules of this package.
 
-    ``LEAKS`` names where the format's files hold labels and verdicts, ``FILE`` or
-    ``FILE:JSON.PATH``: what is there may become the official reward, labels or published verdicts,
-    and never reaches what a judge is shown.
+    ``LEAKS`` names where the format's files have labels and verdicts, ``FILE`` or
+    ``FILE:JSON.PATH``: these may become the official reward, labels or published verdicts, and
+    never reach a judge.
 
-    Optional: ``DETECTION_RANK`` (0 by default) orders detection, surest marks first; above 0 the
-    marks are those of files in folders further down, so that a folder that holds folders of
-    several formats has them too. ``load`` of a format with screenshots takes ``needs``: where none
-    is needed none is looked at, and ``NOT_READ`` stands for each that was recorded.
+    Optional: ``DETECTION_RANK`` (0 by default) orders detection, the most specific first; a format
+    with a rank above 0 is recognised by files in subfolders, which a folder with folders of several
+    formats also has. ``load`` of a format with screenshots takes ``needs``: screenshots that are
+    not needed are not looked up, and ``NOT_READ`` replaces each recorded one.
     ``load_published(want, needs)`` reads the format without a path.
     """
 
@@ -58,8 +58,8 @@ class Loader(Protocol):
         """Return True if the path looks like this format; cheap, reads no trajectory."""
 
     def load(self, path: Path, want: Want) -> Loaded:
-        """Yield the trajectories whose key is wanted. Raises UserError if the path is no such
-        data."""
+        """Yield the trajectories whose key is wanted. Raises UserError if the path is not of
+        this format."""
 
 
 def loader(kind: str) -> Loader:
@@ -75,10 +75,10 @@ def open_source(
 ) -> Loaded:
     """Read ``KIND:PATH``, a bare ``PATH`` (its kind is detected), ``KIND``, or ``FILE.py:PATH``.
 
-    ``agentrewardbench`` alone is the published benchmark, fetched as it is read, with the
-    screenshots that ``needs`` names (None: all). ``goals`` are those of ``--goals`` (None: those of
-    the file that ``KIND:PATH::goals=FILE`` names); a trajectory without one is Unreadable. Raises
-    UserError at once (not at the first trajectory) if there is no such kind or path.
+    ``agentrewardbench`` alone is the published benchmark, downloaded while it is read, with the
+    screenshots of ``needs`` (None: all). ``goals`` are those of ``--goals`` (None: those of
+    ``KIND:PATH::goals=FILE``); a trajectory without one is Unreadable. Raises UserError at once
+    (not at the first trajectory) if there is no such kind or path.
     """
     file = split_goals(spec)[1]
     known_goals = read_goals(file) if goals is None and file else goals
@@ -103,9 +103,9 @@ def _load(spec: str, want: Want, needs: Needs) -> Loaded:
 def parse_source(spec: str) -> tuple[str, Path | None]:
     """Parse a ``--data`` value to ``(kind, path)``; path None for a kind alone. Raises UserError.
 
-    The kind of ``FILE.py:PATH`` is the file. A path that exists is taken as a path even if its
-    name holds a colon or is that of a kind with a separator before it (``./trajudge``). Goals that
-    are named with the data are passed over.
+    The kind of ``FILE.py:PATH`` is the file. An existing path is taken as a path even if its name
+    has a colon or is that of a kind with a separator before it (``./trajudge``). Goals in the value
+    are ignored.
     """
     spec = split_goals(spec)[0]
     head, colon, tail = spec.partition(":")
@@ -143,9 +143,9 @@ def _existing(spec: str, tail: str) -> Path:
 
 
 def detect_kind(path: Path) -> str:
-    """Detect the kind of the data at an existing path, or of the folders directly inside where the
-    loader of that kind looks further down. Raises UserError if no format has its marks, and for a
-    folder whose folders are of several formats."""
+    """Detect the kind of the data at an existing path, or of the folders directly inside if that
+    kind's loader reads subfolders. Raises UserError if no format is recognised, and for a folder
+    whose subfolders are of several formats."""
     try:
         kind = _kind(path)
         looks_inside = path.is_dir() and (kind is None or _rank(kind) > 0)
@@ -186,7 +186,7 @@ def _kind(path: Path) -> str | None:
 
 
 def _kinds_inside(path: Path) -> dict[str, Path]:
-    """Return the kinds of the folders directly inside, each with the first folder of it."""
+    """Return the kinds of the folders directly inside, each with the first such folder."""
     folders = sorted(child for child in path.iterdir() if child.is_dir())
     kinds: dict[str, Path] = {}
     for folder in folders[:_FOLDERS_LOOKED_AT]:

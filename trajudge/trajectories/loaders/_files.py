@@ -1,10 +1,8 @@
-"""What loaders of foreign files share: bounded reading, archives read in memory, formats detected
-by their marks, JSON decoded as far as it is needed, pictures that a record names or holds.
-"""
+"""Shared by loaders: bounded reading, archives read in memory, detection of formats, partial
+decoding of JSON, images that a record names or contains."""
 
 from __future__ import annotations
 
-import math
 import re
 import struct
 import zipfile
@@ -36,7 +34,7 @@ _TEXTS = ("*.json*", "*.html")
 
 
 def head(file: Path) -> bytes:
-    """Read the first 64 KiB of a regular file; nothing of anything else."""
+    """Read the first 64 KiB of a regular file; empty for anything else."""
     try:
         with open_regular(file) as opened:
             return opened.read(HEAD_BYTES)
@@ -45,17 +43,17 @@ def head(file: Path) -> bytes:
 
 
 def check_utf8(path: Path) -> None:
-    """Raise NotUtf8 for a file in UTF-16, and for a folder with such a file among the first 20 that
-    are JSON or pages: no format knows its marks."""
+    """Raise NotUtf8 for a file in UTF-16, and for a folder with such a file among the first 20
+    JSON files or pages, because no format could be recognised."""
     inside = (file for pattern in _TEXTS for file in files(path, pattern, max_folders=MAX_FOLDERS))
     for file in [path] if path.is_file() else islice(inside, MAX_FILES):
         utf8(head(file), file)
 
 
 def some_file(path: Path, pattern: str, has_mark: Callable[[bytes], bool]) -> bool:
-    """Tell whether the path is a file whose first 64 KiB have the mark, or a folder with such a
-    file, whose name matches ``pattern``, at most two levels down; at most 20 files in 400 folders
-    are looked at."""
+    """Return True if the path is a file with the mark in its first 64 KiB, or a folder with such
+    a file, whose name matches ``pattern``, at most two levels down; at most 20 files in 400
+    folders are searched."""
     if path.is_file():
         return has_mark(head(path))
     return any(
@@ -67,10 +65,10 @@ def some_file(path: Path, pattern: str, has_mark: Callable[[bytes], bool]) -> bo
 def files(
     path: Path, pattern: str, *, levels: int = LEVELS, max_folders: int | None = None
 ) -> Iterator[Path]:
-    """Yield what has a name that matches ``pattern`` in a folder, by level and then by name, from
-    ``levels`` levels down at most; a pipe or a folder of that name is one too, so that a loader
-    names it as unreadable. Folders that are hidden or links are passed over, and so are
-    those beyond the first ``max_folders`` (None: all are looked at)."""
+    """Yield the entries of a folder whose names match ``pattern``, by level and then by name, at
+    most ``levels`` levels down. Pipes and folders with a matching name are included, so that a
+    loader reports them as unreadable. Hidden folders, links to folders, and folders beyond the
+    first ``max_folders`` (None: no limit) are skipped."""
     level, looked_at = [path] if path.is_dir() else [], 0
     for depth in range(levels + 1):
         deeper: list[Path] = []
@@ -95,15 +93,15 @@ def find_logs(
     *,
     is_one: Callable[[Path], bool] = lambda file: True,
 ) -> list[Path]:
-    """List the file itself, or those of a name in the folder; ``is_one`` tells which are of the
-    kind. Raises UserError, which says what is ``needed``, if there is none."""
+    """List the file itself, or the files with a name in the folder of which ``is_one`` is True.
+    Raises UserError, with what is ``needed``, without any."""
     listed = [path] if path.is_file() else files(path, pattern, levels=levels)
     return list_runs(path, kind, needed, (file for file in listed if is_one(file)))
 
 
 def list_runs(path: Path, kind: str, needed: str, runs: Iterable[Path]) -> list[Path]:
-    """List the runs of a kind at the path. Raises UserError, which says what is ``needed``, if
-    there is none or a folder cannot be listed."""
+    """List the runs of a kind at the path. Raises UserError, with what is ``needed``, without
+    any, or if a folder cannot be listed."""
     try:
         listed = [*runs]
     except OSError as error:
@@ -123,13 +121,13 @@ class Damaged(ValueError):
 
 
 def reason(error: Exception) -> str:
-    """Say in one line why a file cannot be read."""
+    """Return in one line why a file cannot be read."""
     line = readable(" ".join(str(error).split()))
     return line[:500] or type(error).__name__
 
 
 def decode(root: DataFolder, path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
-    """Decode the fields of ``kind`` in a JSON file of the data, skipping the rest. Raises
+    """Decode the fields of ``kind`` in a JSON file of the data, and skip the others. Raises
     Damaged."""
     try:
         decoder: msgspec.json.Decoder[T] = _decoder(cast(Any, kind))
@@ -148,32 +146,29 @@ def _decoder(kind: Any) -> Any:
 
 
 def text(value: object) -> str | None:
-    """Return text that can be written as UTF-8 (pages hold lone surrogates); None if blank or no
-    text."""
+    """Return a text without lone surrogates (which pages may have); None for a blank text or
+    another value."""
     if not isinstance(value, str) or not value.strip():
         return None
     return readable(value)
 
 
 def readable(value: str) -> str:
-    """Put a mark in place of every lone surrogate."""
+    """Replace every lone surrogate by a mark."""
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def name_of(folder: Path) -> str:
-    """Return a folder's name as text, also where it is given as ``.`` or is not UTF-8."""
+    """Return a folder's name as text, also for ``.`` and names that are not UTF-8."""
     return readable(folder.resolve().name)
 
 
 def numbers(values: Mapping[str, object]) -> dict[str, float]:
-    """Return the finite numbers among ``values``, booleans left out."""
+    """Return the finite numbers among ``values``, without booleans."""
     return {
         name: float(value)
         for name, value in values.items()
-        if isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= 1e300
-        and math.isfinite(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e300
     }
 
 
@@ -204,9 +199,8 @@ _ENTRY_BYTES = 160
 
 
 class ArchiveLimits(NamedTuple):
-    """What an archive may hold: ``members``, bytes expanded in ``total`` (more only up to ``ratio``
-    times the archive's size where ``grows``), bytes of one ``member``, and times its compressed
-    size."""
+    """Limits of an archive: ``members``, expanded bytes in ``total`` (with ``grows`` more, up to
+    ``ratio`` times the archive's size), and bytes and compression ratio of one ``member``."""
 
     members: int = 10_000
     total: int = 256 * 2**20
@@ -219,10 +213,10 @@ LIMITS = ArchiveLimits()
 
 
 class Archive:
-    """The members of an opened archive by name; of two with one name the last one counts."""
+    """The members of an opened archive by name; of repeated names the last one counts."""
 
     def __init__(self, file: BinaryIO, name: str, limits: ArchiveLimits) -> None:
-        """Read the directory. Raises Damaged for one that is no archive or beyond the limits."""
+        """Read the directory. Raises Damaged for another file or beyond the limits."""
         self._file, self._name, self._limits = file, name, limits
         size = file.seek(0, 2)
         if _directory_bytes(file, size) > limits.members * _ENTRY_BYTES:
@@ -242,31 +236,31 @@ class Archive:
         return member in self._infos
 
     def read(self, member: str) -> bytes:
-        """Expand one member. Raises Damaged for one that cannot be read within the limits."""
-        info, place = self._infos[member], f"{self._name}: {readable(member)[:80]}"
+        """Expand one member. Raises Damaged if it cannot be read within the limits."""
+        info, location = self._infos[member], f"{self._name}: {readable(member)[:80]}"
         if info.filename.startswith(("/", "\\")) or ".." in PurePosixPath(info.filename).parts:
-            raise Damaged(f"{place} has a name that leads out of the archive")
+            raise Damaged(f"{location} has a name that leads out of the archive")
         if info.flag_bits & 1:
-            raise Damaged(f"{place} is encrypted")
+            raise Damaged(f"{location} is encrypted")
         if max(info.file_size, info.compress_size) > self._limits.member:
-            raise Damaged(f"{place} is larger than {self._limits.member // 2**20} MiB")
+            raise Damaged(f"{location} is larger than {self._limits.member // 2**20} MiB")
         if info.file_size > max(_FREE_BYTES, self._limits.ratio * info.compress_size):
-            raise Damaged(f"{place} expands to more than {self._limits.ratio} times its size")
-        content = _expanded(self._raw(info, place), info, place)
+            raise Damaged(f"{location} expands to more than {self._limits.ratio} times its size")
+        content = _expanded(self._raw(info, location), info, location)
         if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
-            raise Damaged(f"{place} is damaged (its size or its checksum is another)")
+            raise Damaged(f"{location} is damaged (its size or its checksum is another)")
         return content
 
-    def _raw(self, info: zipfile.ZipInfo, place: str) -> bytes:
+    def _raw(self, info: zipfile.ZipInfo, location: str) -> bytes:
         self._file.seek(info.header_offset)
         head = self._file.read(_LOCAL.size)
         if len(head) < _LOCAL.size or head[:4] != b"PK\x03\x04":
-            raise Damaged(f"{place} is not where the archive's directory says")
+            raise Damaged(f"{location} is not where the archive's directory says")
         _, name_bytes, extra_bytes = _LOCAL.unpack(head)
         self._file.seek(name_bytes + extra_bytes, 1)
         raw = self._file.read(info.compress_size)
         if len(raw) < info.compress_size:
-            raise Damaged(f"{place} is cut")
+            raise Damaged(f"{location} is cut")
         return raw
 
     def _check(self, infos: list[zipfile.ZipInfo], size: int) -> None:
@@ -290,8 +284,8 @@ def open_archive(path: Path, root: DataFolder, limits: ArchiveLimits = LIMITS) -
         yield Archive(file, readable(path.name), limits)
 
 
-def _expanded(raw: bytes, info: zipfile.ZipInfo, place: str) -> bytes:
-    """Expand the bytes of a member, to one byte more than it declares at most."""
+def _expanded(raw: bytes, info: zipfile.ZipInfo, location: str) -> bytes:
+    """Expand the bytes of a member, to at most one byte more than it declares."""
     limit, method = info.file_size + 1, info.compress_type
     if method == _STORED:
         return raw
@@ -302,12 +296,12 @@ def _expanded(raw: bytes, info: zipfile.ZipInfo, place: str) -> bytes:
             zstd = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW)
             return zstd.stream_reader(raw).read(limit)
     except (zlib.error, zstandard.ZstdError) as error:
-        raise Damaged(f"{place} is damaged ({error})") from None
-    raise Damaged(f"{place} is compressed by {_METHODS.get(method, f'method {method}')}")
+        raise Damaged(f"{location} is damaged ({error})") from None
+    raise Damaged(f"{location} is compressed by {_METHODS.get(method, f'method {method}')}")
 
 
 def _directory_bytes(file: BinaryIO, size: int) -> int:
-    """Return how long the archive's directory says it is; 0 where there is no end record."""
+    """Return the declared length of the archive's directory; 0 without an end record."""
     start = max(0, size - _MAX_COMMENT - _END.size)
     file.seek(start)
     tail = file.read()
@@ -350,13 +344,12 @@ def record_of(value: object) -> dict[str, Any]:
 
 
 def items_of(value: object) -> list[Any]:
-    """Return the elements of a list; what is none is a list of one, null of none."""
+    """Return the elements of a list; another value as a list of one, null as an empty list."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def parse_object(content: bytes) -> dict[str, Any]:
-    """Decode an object as Python writes it. Raises ValueError for anything else,
-    RecursionError."""
+    """Decode an object as Python writes it. Raises ValueError for anything else, RecursionError."""
     return python_json.decode(content, _OBJECT)
 
 

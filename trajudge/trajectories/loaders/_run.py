@@ -1,10 +1,10 @@
-"""One run while it is read: where it lies, its values and pictures, and what cannot be read of it.
+"""Read one run: its location, its values and images, and warnings about unreadable parts.
 
-A field may hold what its format promises, or what a program put there instead: a NumPy scalar, a
-subclass of str, a member of an Enum, a list, a number written as text, NaN. ``Values`` reads what
-has one meaning and names everything else by field and type, so that nothing vanishes.
-``RunReader`` reads the files and pictures of a run that lies in a folder of data, ``read_all``
-makes a format's trajectories of them; ``RunFile`` is a format of one run a line.
+A field may have the value that its format specifies, or another one that a program wrote: a NumPy
+scalar, a subclass of str, a member of an Enum, a list, a number as text, NaN. ``Values`` reads
+values with an unambiguous meaning and reports all others by field and type, so that nothing is lost
+silently. ``RunReader`` reads the files and images of a run in a folder of data, ``read_all`` yields
+a format's trajectories; ``RunFile`` is a format with one run per line.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ _SHOWN = 60
 
 
 class Values:
-    """Reads the values of one trajectory; ``warnings`` gets a sentence for each that is not read,
-    for at most five of one field name and type. Pictures are not looked at without
-    ``with_pictures``: ``NOT_READ`` stands for each."""
+    """Reads the values of one trajectory; ``warnings`` gets a sentence for each unreadable one,
+    at most five per field name and type. Without ``with_pictures`` images are not looked up:
+    ``NOT_READ`` replaces each."""
 
     def __init__(self, warnings: list[str] | None = None, *, with_pictures: bool = True) -> None:
         self.warnings = [] if warnings is None else warnings
         self.with_pictures = with_pictures
         self._named: dict[tuple[str, str], int] = {}
 
-    def text(self, value: object, field: str, place: str = "") -> str | None:
-        """Read a text; None if it is absent or blank, or named in a warning.
+    def text(self, value: object, field: str, location: str = "") -> str | None:
+        """Read a text; None if it is absent or blank, or unreadable (with a warning).
 
-        Numbers, truth values, lists and objects are read as their JSON, a list of texts alone as
-        its lines, for a program wrote them where their text belongs. Bytes are UTF-8.
+        Numbers, truth values, lists and objects that a program wrote instead of their text are read
+        as JSON, a list of texts alone as lines. Bytes are UTF-8.
         """
         value = plain(value)
         if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -83,7 +83,7 @@ class Values:
             try:
                 value = bytes(value).decode()
             except UnicodeDecodeError:
-                self.refuse(value, field, place)
+                self.refuse(value, field, location)
                 return None
         if isinstance(value, str):
             return text(value)
@@ -92,11 +92,11 @@ class Values:
         try:
             return readable(json.dumps(value, ensure_ascii=False, allow_nan=True))
         except (TypeError, ValueError, RecursionError):
-            self.refuse(value, field, place)
+            self.refuse(value, field, location)
             return None
 
-    def name(self, value: object, field: str, place: str = "") -> str | None:
-        """Read an id or a name: a text, or a whole number."""
+    def name(self, value: object, field: str, location: str = "") -> str | None:
+        """Read an id or a name: a text, or an integer."""
         value = plain(value)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -104,11 +104,11 @@ class Values:
             return str(value)
         if value is None or isinstance(value, str):
             return text(value)
-        self.refuse(value, field, place)
+        self.refuse(value, field, location)
         return None
 
-    def number(self, value: object, field: str, place: str = "") -> float | None:
-        """Read a finite number, also one that is written as text; a truth value is 1 or 0."""
+    def number(self, value: object, field: str, location: str = "") -> float | None:
+        """Read a finite number, also as text; a truth value is 1 or 0."""
         value = _single(value)
         if isinstance(value, str):
             word = value.strip().casefold()
@@ -117,25 +117,25 @@ class Values:
             elif word in _NOT_FINITE or _NUMBER.fullmatch(word):
                 value = float(word)
             elif word:
-                self._say("the text is no number", field, place, "text")
+                self._say("the text is no number", field, location, "text")
                 return None
             else:
                 value = None
         if value is None:
             return None
         if not isinstance(value, int | float):
-            self.refuse(value, field, place)
+            self.refuse(value, field, location)
             return None
         if abs(value) <= _LARGEST:
             return float(value)
         problem = (
             "is too large" if isinstance(value, int) or math.isfinite(value) else f"is {value}"
         )
-        self._say(f"the number {problem}", field, place, problem)
+        self._say(f"the number {problem}", field, location, problem)
         return None
 
-    def flag(self, value: object, field: str, place: str = "") -> bool | None:
-        """Read a truth value, also 1 and 0 and the words of JSON."""
+    def flag(self, value: object, field: str, location: str = "") -> bool | None:
+        """Read a truth value, also as 1 and 0 or in JSON's words."""
         value = _single(value)
         if isinstance(value, str) and value.strip().casefold() in _TRUTH:
             return _TRUTH[value.strip().casefold()]
@@ -143,11 +143,11 @@ class Values:
             return None
         if isinstance(value, int | float) and value in (0, 1):
             return bool(value)
-        self.refuse(value, field, place)
+        self.refuse(value, field, location)
         return None
 
-    def whole(self, value: object, field: str, place: str = "") -> int | None:
-        """Read a whole number, also one that is written as text or as 5.0."""
+    def whole(self, value: object, field: str, location: str = "") -> int | None:
+        """Read an integer, also as text or as 5.0."""
         value = _single(value)
         if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}", value.strip(), re.ASCII):
             return int(value)
@@ -157,32 +157,32 @@ class Values:
             return int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        self.refuse(value, field, place)
+        self.refuse(value, field, location)
         return None
 
-    def entries(self, value: object, field: str, place: str = "") -> Sequence[Any]:
-        """Read a list or tuple; empty if it is absent, or named in a warning."""
+    def entries(self, value: object, field: str, location: str = "") -> Sequence[Any]:
+        """Read a list or tuple; empty if it is absent, or unreadable (with a warning)."""
         value = plain(value)
         if isinstance(value, list | tuple):
             return value
         if value is not None:
-            self.refuse(value, field, place)
+            self.refuse(value, field, location)
         return ()
 
     def first_text(
-        self, record: Mapping[str, Any], names: Iterable[str], place: str = ""
+        self, record: Mapping[str, Any], names: Iterable[str], location: str = ""
     ) -> str | None:
-        """Read the first of a record's fields that holds a text."""
+        """Read the first of a record's fields that has a text."""
         return next(
-            filter(None, (self.text(record.get(name), name, place) for name in names)), None
+            filter(None, (self.text(record.get(name), name, location) for name in names)), None
         )
 
-    def inline_picture(self, value: object, place: str) -> ImageRef | None:
-        """Decode a picture that stands in a record as base64 or as a ``data:`` URL; None for None
-        or an empty text. The bytes say what it is, not the URL's label.
+    def inline_picture(self, value: object, location: str) -> ImageRef | None:
+        """Decode an image in base64 or as a ``data:`` URL; None for None or an empty text. The
+        media type is that of the bytes, not of the URL.
 
-        ``place``, such as ``of step 3``, names the picture in the warning about one that cannot be
-        used, which is a reference that holds only the problem.
+        ``location``, such as ``of step 3``, identifies the image in the warning about one that
+        cannot be used, whose reference has only the problem.
         """
         if value is None or value == "":
             return None
@@ -191,33 +191,33 @@ class Values:
         try:
             return ImageRef(data=_decoded(value))
         except ValueError as error:
-            self.warnings.append(f"The picture {place} {error}.")
-            return ImageRef(problem=f"the picture {place} {error}")
+            self.warnings.append(f"The picture {location} {error}.")
+            return ImageRef(problem=f"the picture {location} {error}")
 
-    def refuse(self, value: object, field: str, place: str = "") -> None:
-        """Name a value that is not read: its field and type. The value itself is not shown, for it
-        may be the benchmark's verdict."""
+    def refuse(self, value: object, field: str, location: str = "") -> None:
+        """Report an unreadable value by field and type. The value is not shown, because it may
+        be the benchmark's verdict."""
         kind = value.name if isinstance(value, PickledObject) else type(value).__name__
-        self._say(f"the type {readable(kind)[:_SHOWN]} is not read", field, place, kind)
+        self._say(f"the type {readable(kind)[:_SHOWN]} is not read", field, location, kind)
 
     def check_actions(self, steps: Sequence[Step]) -> None:
-        """Raise Damaged if actions were recorded and none of them is read: such a run would be
-        shown as one that did nothing."""
+        """Raise Damaged if actions were recorded and none is readable: such a run would be shown
+        as one without actions."""
         lost = next((one for one in self.warnings if one.startswith("The action of")), None)
         if lost and not any(step.action for step in steps):
             raise Damaged(f"no action of it can be read. {lost}")
 
-    def _say(self, problem: str, field: str, place: str, kind: str) -> None:
+    def _say(self, problem: str, field: str, location: str, kind: str) -> None:
         count = self._named.get((field, kind), 0)
         self._named[field, kind] = count + 1
         if count < _MAX_LIKE and len(self._named) <= _MAX_KINDS:
-            where = f" {place}" if place else ""
+            where = f" {location}" if location else ""
             self.warnings.append(f"The {field}{where} is not read: {problem}.")
 
 
 class RunSource(NamedTuple):
-    """One run before it is read: its key, its raw task id, where it lies, and the data folder that
-    none of its files may lie outside of."""
+    """The location of one run: its key, its raw task id, its path, and the data folder that must
+    contain all its files."""
 
     key: TrajectoryKey
     raw_task_id: str
@@ -235,7 +235,7 @@ class RunReader(Values):
     def trajectory(
         self, goal: str, steps: Iterable[Step], *, metadata: Mapping[str, Any] = {}, **fields: Any
     ) -> Trajectory:
-        """Make the trajectory, with the warnings so far. Raises ValueError."""
+        """Return the trajectory, with the warnings so far. Raises ValueError."""
         return Trajectory(
             key=self.key,
             raw_task_id=self.raw_task_id,
@@ -246,10 +246,10 @@ class RunReader(Values):
         )
 
     def screenshot(self, path: Path, *, named: bool = True) -> ImageRef | None:
-        """Make a reference to an image file of the data, not decoded.
+        """Return a reference to an image file of the data, without decoding it.
 
-        With a warning, a reference that holds only the problem if it is missing, empty, no file, a
-        git-LFS pointer, or leads out of the data folder. None for a missing file that is not
+        A file that is missing, empty, not a file, a git-LFS pointer, or outside the data folder
+        gives a reference with only the problem, and a warning. None for a missing file that is not
         ``named`` by the rest of the run: it was never recorded.
         """
         if not self.with_pictures:
@@ -263,27 +263,28 @@ class RunReader(Values):
         return ImageRef(problem=f"{readable(str(path))} {fault}")
 
     def named_picture(self, recorded: object, *folders: Path) -> ImageRef | None:
-        """Make a reference to the picture that a record names, not decoded; None if it names none.
+        """Return a reference to the image that a record names, without decoding it; None if it
+        names none.
 
-        The name's last part is looked for in the folders; what cannot be read is a reference that
-        holds only the problem, with a warning.
+        The last component of the name is looked up in the folders; an unreadable image is a
+        reference with only the problem, with a warning.
         """
         if recorded is None or recorded == "":
             return None
         name = plain_name(recorded)
         if name is None:
             shown = readable(str(recorded))[:80]
-            self.warnings.append(f"The screenshot {shown!r} is no file name.")
-            return ImageRef(problem=f"the screenshot {shown!r} is no file name")
+            self.warnings.append(f"The screenshot {shown!r} is not a file name.")
+            return ImageRef(problem=f"the screenshot {shown!r} is not a file name")
         if not self.with_pictures:
             return NOT_READ
         places = [folder / name for folder in folders]
-        # What stands there, even as a pipe or a link out, is told as what it is.
+        # An existing path, even a pipe or a link out, is reported as what it is.
         return self.screenshot(next((one for one in places if os.path.lexists(one)), places[0]))
 
     def tree(self, path: Path) -> str | None:
-        """Read an accessibility tree that is a file of the data; None where there is none, and with
-        a warning for one that cannot be read."""
+        """Read an accessibility tree from a file of the data; None without one, and with a
+        warning for an unreadable one."""
         if not self.data.has_file(path):
             return None
         try:
@@ -294,8 +295,7 @@ class RunReader(Values):
         return text(content.decode("utf-8", "replace"))
 
     def optional_object(self, path: Path) -> dict[str, Any]:
-        """Read a JSON object that a run need not have; empty, with a warning, for one that cannot
-        be read."""
+        """Read an optional JSON object; empty, with a warning, if it is unreadable."""
         try:
             return read_object(self.data, path) if path.is_file() else {}
         except Damaged as error:
@@ -324,8 +324,8 @@ def read_all(
     want: Want,
     needs: Needs = EVERYTHING,
 ) -> Loaded:
-    """Yield every wanted trajectory, one at a time; one that cannot be read becomes Unreadable.
-    None from ``read`` leaves the trajectory out."""
+    """Yield every wanted trajectory, one at a time; an unreadable one becomes Unreadable. None
+    from ``read`` excludes it."""
     for source in sources:
         if want(source.key) and (item := read_one(source, read, needs)) is not None:
             yield item
@@ -348,7 +348,7 @@ def by_key(sources: Iterable[RunSource]) -> list[RunSource]:
 
 
 def number_attempts(sources: Iterable[RunSource]) -> list[RunSource]:
-    """Count the runs of the same agent on the same task from 0 in the order given; sort by key."""
+    """Assign attempts from 0 to runs of the same agent on the same task; sort by key."""
     counts: Counter[TrajectoryKey] = Counter()
     numbered = []
     for source in sources:
@@ -362,8 +362,8 @@ def number_attempts(sources: Iterable[RunSource]) -> list[RunSource]:
 def run_loader(
     find: Callable[[Path], Iterable[RunSource]], read: Callable[[RunReader], Trajectory | None]
 ) -> Callable[..., Loaded]:
-    """Make the ``load`` of a format whose runs ``find`` lists, in the order of their keys, and
-    ``read`` reads. Calling it raises UserError where there is none."""
+    """Return the ``load`` of a format whose runs are listed by ``find``, in the order of their
+    keys, and read by ``read``. It raises UserError without runs."""
 
     def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
         return read_all(find(path), read, want, needs)
@@ -372,8 +372,8 @@ def run_loader(
 
 
 def plain_name(recorded: object) -> str | None:
-    """Return the last component of a recorded path (of either kind of separator); None where that
-    is no plain file name."""
+    """Return the last component of a recorded path (with either separator); None if it is not a
+    plain file name."""
     if not isinstance(recorded, str):
         return None
     name = re.split(r"[/\\]", recorded.strip())[-1]
@@ -381,8 +381,7 @@ def plain_name(recorded: object) -> str | None:
 
 
 def _decoded(value: object) -> bytes:
-    """Decode base64 to the bytes of an image. Raises ValueError with the predicate of a
-    sentence."""
+    """Decode base64 to the bytes of an image. Raises ValueError with a predicate."""
     if not isinstance(value, str):
         raise ValueError("is no text")
     label = _DATA_URL.match(value)
@@ -404,15 +403,15 @@ def _decoded(value: object) -> bytes:
 
 
 def _single(value: object) -> object:
-    """Return a plain value; of a NumPy array of one number, as programs record it, the number."""
+    """Return a plain value, for a NumPy array of one number that number."""
     read = plain(value)
     is_array = isinstance(value, PickledObject) and isinstance(read, list) and len(read) == 1
     return read[0] if is_array and isinstance(read, list) else read
 
 
 class RunFolders(NamedTuple):
-    """A kind's folders of one run each, which ``is_one`` tells; ``needed`` names them in errors.
-    ``is_part`` tells which of the other folders beside them is what a run that broke off left."""
+    """A kind with one folder per run, of which ``is_one`` is True; ``needed`` describes them in
+    errors. ``is_part`` is True for other folders beside them that an aborted run left."""
 
     kind: str
     needed: str
@@ -420,16 +419,16 @@ class RunFolders(NamedTuple):
     is_part: Callable[[Path], bool]
 
     def detected(self, path: Path) -> bool:
-        """Tell whether ``path`` is such a folder or holds one."""
+        """Return True if ``path`` is or contains such a folder."""
         if not path.is_dir():
             return False
         return self.is_one(path) or any(self._inside(path))
 
     def of(self, path: Path) -> list[Path]:
         """List ``path`` itself if it is such a folder, else those directly inside, by name, and
-        then what is left of others.
+        then those of aborted runs.
 
-        Raises UserError if there is none.
+        Raises UserError without any.
         """
         if not path.is_dir():
             raise UserError(f"{path} is no folder: --data {self.kind}:PATH needs {self.needed}")
@@ -451,18 +450,18 @@ class RunFolders(NamedTuple):
 
 
 class PlacedRun(NamedTuple):
-    """A run that is a line of a file: where it stands, its key, and its content."""
+    """A run in a line of a file: its position, its key, and its content."""
 
-    place: str
+    location: str
     key: TrajectoryKey
     data: bytes
 
 
 class RunFile(NamedTuple):
-    """A kind's file of one run a line: its name in a folder, and what its first line holds.
+    """A kind with one run per line: its file name in a folder, and the content of its first line.
 
-    ``identify`` reads the key of a line, but for the attempt, and ``read`` the run; each raises
-    ValueError or RecursionError for a line that it cannot read.
+    ``identify`` reads the key of a line, except for the attempt, and ``read`` the run; each raises
+    ValueError or RecursionError for an invalid line.
     """
 
     kind: str
@@ -473,11 +472,11 @@ class RunFile(NamedTuple):
     read: Callable[[PlacedRun], Trajectory]
 
     def of(self, path: Path) -> Path:
-        """Return the file that ``path`` names: itself, or the one of this name in the folder."""
+        """Return the file of ``path``: itself, or the one with this name in the folder."""
         return path / self.name if path.is_dir() else path
 
     def detect(self, path: Path) -> bool:
-        """Tell whether ``path`` names such a file."""
+        """Return True if ``path`` is such a file or its folder."""
         first = head(self.of(path)).split(b"\n", 1)[0]
         return all(mark in first for mark in self.marks)
 
@@ -493,11 +492,11 @@ class RunFile(NamedTuple):
                 try:
                     yield self.read(run)
                 except (ValueError, RecursionError) as error:
-                    yield Unreadable(run.place, reason(error), run.key)
+                    yield Unreadable(run.location, reason(error), run.key)
 
     def runs(self, path: Path) -> Iterator[PlacedRun | Unreadable]:
-        """Yield every line with its run's key: the labels of a run are found by it. Raises
-        UserError at once if there is no such file. A folder bounds where links may lead."""
+        """Yield every line with its run's key, by which labels are looked up. Raises UserError
+        at once if there is no such file. Links may not lead out of the folder."""
         file = self.of(path)
         if not file.is_file():
             raise UserError(
@@ -509,14 +508,14 @@ class RunFile(NamedTuple):
     def _placed(self, file: Path, folder: DataFolder | None) -> Iterator[PlacedRun | Unreadable]:
         attempts: Counter[str] = Counter()
         for line in read_lines(file, folder=folder):
-            place = f"{readable(str(file))}, line {line.number}"
+            location = f"{readable(str(file))}, line {line.number}"
             try:
                 if line.problem:
                     raise ValueError(line.problem)
                 key = self.identify(file, line.data)
             except (ValueError, RecursionError) as error:
-                yield Unreadable(place, reason(error))
+                yield Unreadable(location, reason(error))
                 continue
             attempt = attempts[key.task_id]
             attempts[key.task_id] += 1
-            yield PlacedRun(place, key.model_copy(update={"attempt": attempt}), line.data)
+            yield PlacedRun(location, key.model_copy(update={"attempt": attempt}), line.data)

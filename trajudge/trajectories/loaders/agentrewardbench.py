@@ -1,12 +1,12 @@
-"""The published AgentRewardBench dataset on the disk (Lu et al. 2025, section 3.1).
+"""The published AgentRewardBench dataset in a folder (Lu et al. 2025, section 3.1).
 
-``cleaned/<benchmark>/<agent>/<exp_name>/<task_id>.json`` holds one trajectory each, of 1 to 20 MB,
-most of which (element trees, chat messages, bounding boxes) no judge reads: only the fields that
-are needed are decoded, out of a memory-mapped file.
+``cleaned/<benchmark>/<agent>/<exp_name>/<task_id>.json`` has one trajectory per file, of 1 to 20
+MB, most of which (element trees, chat messages, bounding boxes) no judge reads: only needed fields
+are decoded, from a memory-mapped file.
 
-``screenshot_path`` begins ``trajectories/screenshots/...``: relative to whatever folder the dataset
-was downloaded into. It comes out of a file that anybody may have written, so nothing outside the
-dataset's own folder is ever referred to, be it by ``..`` or by a link.
+``screenshot_path`` begins ``trajectories/screenshots/...``, relative to the folder into which the
+dataset was downloaded. Because the file is untrusted, paths outside the dataset's own folder,
+whether by ``..`` or by a link, are never used.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ _MEND = {
 
 
 def _screenshots(run: RunReader, paths: Sequence[str | None]) -> list[ImageRef | None]:
-    """Find the screenshot of each step: a reference per path, None where the file names none. Those
-    that are missing or not read hold that as a problem, with a warning for each kind of it."""
+    """Return a reference for the screenshot of each step, None if the file names none. Missing
+    or unreadable ones have the problem, with a warning for each kind."""
     if not run.with_pictures:
         return [NOT_READ if path else None for path in paths]
     key, root = run.key, run.data.path
@@ -84,10 +84,10 @@ def _screenshots(run: RunReader, paths: Sequence[str | None]) -> list[ImageRef |
 
 
 def _find_screenshot(dataset: DataFolder, path: str, folder: Path) -> tuple[Path | None, str]:
-    """Look where the file says, seen from the dataset's folder; then by name where it belongs.
-    Return the file, or why there is none that is read."""
+    """Look up the recorded path in the dataset's folder, then the name where it belongs. Return
+    the file, or why there is none."""
     problem = _MISSING
-    # Plain strings: a run of 50 steps asks for 100 names, and pathlib would cost more than
+    # Plain strings: a run of 50 steps looks up 100 names, and pathlib would cost more than
     # decoding the file.
     stated = os.path.join(dataset.path, path.removeprefix("trajectories/"))  # noqa: PTH118
     usual = os.path.join(folder, path.rpartition("/")[2])  # noqa: PTH118
@@ -110,7 +110,7 @@ def _name(part: str) -> str:
 
 
 def _steps(indices: list[int]) -> str:
-    """List indices as ``0``, or ``0, 1, 2`` with the middle of a long list left out."""
+    """Format indices as ``0``, or ``0, 1, 2``, without the middle of a long list."""
     if len(indices) <= 4:
         return ", ".join(map(str, indices))
     return f"{indices[0]}, {indices[1]}, ..., {indices[-1]} ({len(indices)} steps)"
@@ -125,7 +125,7 @@ _DUPLICATE = re.compile(r"(?P<original>.+?) ?\(\d+\)")
 
 
 class _Step(msgspec.Struct):
-    """The fields of a step that are needed; all others are skipped undecoded."""
+    """The decoded fields of a step."""
 
     num: int | None = None
     reasoning: str | None = None
@@ -138,7 +138,7 @@ class _Step(msgspec.Struct):
 
 
 class _File(msgspec.Struct):
-    """The fields of a trajectory file that are needed."""
+    """The decoded fields of a trajectory file."""
 
     benchmark: str
     goal: str
@@ -155,7 +155,7 @@ _DECODER = msgspec.json.Decoder(_File)
 
 
 def detect(path: Path) -> bool:
-    """Tell whether there is a ``cleaned`` folder with trajectory files at the usual depth."""
+    """Return True if there is a ``cleaned`` folder with trajectory files at the usual depth."""
     root = find_root(path)
     return root is not None and next(_files(root), None) is not None
 
@@ -163,9 +163,9 @@ def detect(path: Path) -> bool:
 def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
     """Yield trajectories by benchmark, agent, experiment and task; unwanted ones are not opened.
 
-    ``path`` is the dataset's folder, its ``cleaned`` folder, or a folder in which the dataset lies
-    as ``trajectories``. Runs marked as not valid are left out. Raises UserError if there is no
-    trajectory file.
+    ``path`` is the dataset's folder, its ``cleaned`` folder, or a folder with the dataset as
+    ``trajectories``. Runs marked as not valid are excluded. Raises UserError without a trajectory
+    file.
     """
     root = find_root(path)
     if root is None or next(_files(root), None) is None:
@@ -178,7 +178,7 @@ def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Load
 
 
 def find_root(path: Path) -> Path | None:
-    """Find the dataset's folder: the one that holds ``cleaned``."""
+    """Return the dataset's folder, which has the folder ``cleaned``."""
     for candidate in (path, path / "trajectories"):
         if (candidate / "cleaned").is_dir():
             return candidate
@@ -207,7 +207,7 @@ def original_name(stem: str) -> str:
 
 
 def _is_first_copy(file: Path, task_id: str) -> bool:
-    """Tell whether this is the first duplicate of an original that is missing."""
+    """Return True if this is the first duplicate of a missing original."""
     if file.with_name(f"{task_id}.json").exists():
         return False
     copies = [f for f in file.parent.glob("*.json") if original_name(f.stem) == task_id]
@@ -215,8 +215,8 @@ def _is_first_copy(file: Path, task_id: str) -> bool:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Yield the files folder by folder, so that the first one comes without listing the whole
-    dataset."""
+    """Yield the files folder by folder, so that the first one is available before the whole
+    dataset is listed."""
 
     def folders(parents: Iterator[Path]) -> Iterator[Path]:
         for parent in parents:
@@ -290,7 +290,7 @@ class LabelledRun:
 
     @property
     def path(self) -> str:
-        """Where the trajectory is in the dataset."""
+        """The trajectory's path in the dataset."""
         return f"cleaned/{self.benchmark}/{self.agent}/{self.experiment}/{self.task_id}.json"
 
     @property
@@ -310,14 +310,14 @@ _SHOTS = msgspec.json.Decoder(_Shots)
 
 
 def local_copy() -> Path | None:
-    """Return the copy of AgentRewardBench on this machine, possibly a part of it; None if it has no
+    """Return the copy of AgentRewardBench on this machine, complete or not; None without a
     trajectory."""
     folder = default_folder()
     return folder if detect(folder) else None
 
 
 def annotation_table(copy: HubCopy | None = None) -> Path:
-    """Return the dataset's annotations.csv, fetched if need be. Raises UserError if it cannot."""
+    """Return the dataset's annotations.csv, downloaded if missing. Raises UserError."""
     copy = copy or HubCopy(default_folder(), REPO)
     table = copy.get("annotations.csv")
     if table is None:
@@ -342,10 +342,11 @@ def labelled_runs(copy: HubCopy) -> list[LabelledRun]:
 def load_published(
     want: Want = accept_all, needs: Needs = EVERYTHING, copy: HubCopy | None = None
 ) -> Loaded:
-    """Read the wanted trajectories with the needed screenshots, fetched a few ahead of the reader.
+    """Read the wanted trajectories with the needed screenshots, downloaded a few ahead of the
+    reader.
 
-    Raises UserError at once if the hub is needed and cannot be reached. A trajectory that the
-    dataset lacks gives Unreadable.
+    Raises UserError at once if the hub is needed and unreachable. A trajectory that the dataset
+    lacks gives Unreadable.
     """
     copy = copy or HubCopy(default_folder(), REPO)
     return _load_published(copy, [run for run in labelled_runs(copy) if want(run.key)], needs)
@@ -367,7 +368,7 @@ def _load_published(copy: HubCopy, runs: list[LabelledRun], needs: Needs) -> Loa
 
 
 def _fetch_run(copy: HubCopy, run: LabelledRun, needs: Needs) -> Path | FileUnavailable | None:
-    """Fetch a trajectory and its needed screenshots; None if the dataset lacks it."""
+    """Download a trajectory and its needed screenshots; None if the dataset lacks it."""
     try:
         path = copy.get(run.path)
         for name in _screenshot_names(path, needs) if path else ():
@@ -378,8 +379,8 @@ def _fetch_run(copy: HubCopy, run: LabelledRun, needs: Needs) -> Path | FileUnav
 
 
 def _screenshot_names(path: Path, needs: Needs) -> list[str]:
-    """Return the file names of the needed screenshots; none of a damaged trajectory, whose reader
-    reports it."""
+    """Return the file names of the needed screenshots; empty for a damaged trajectory, which its
+    reader reports."""
     if not needs.screenshots:
         return []
     try:
@@ -400,9 +401,9 @@ def download(
     screenshots: tuple[Shown, ...] = last(1),
     judges: Sequence[str] = (),
 ) -> list[FileUnavailable]:
-    """Fetch the ``parts`` of the runs (``PARTS``); ``judges`` empty means all of them.
+    """Download the ``parts`` of the runs (``PARTS``); an empty ``judges`` means all of them.
 
-    Returns what could not be fetched.
+    Returns what could not be downloaded.
     """
     needs = Needs(screenshots=screenshots) if "screenshots" in parts else NO_NEEDS
     jobs: list[Callable[[], object]] = []
@@ -428,7 +429,7 @@ def _fetch_file(copy: HubCopy, path: str) -> object:
 def _judgment_paths(
     copy: HubCopy, runs: Sequence[LabelledRun], judges: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the judgment files of the runs, refused ones (``<task_id>_error.json``) too."""
+    """Yield the judgment files of the runs, including refused ones (``<task_id>_error.json``)."""
     tasks = {(run.benchmark, run.agent, run.task_id) for run in runs}
     for benchmark, agent in dict.fromkeys((run.benchmark, run.agent) for run in runs):
         for path in copy.listed(f"judgments/{benchmark}/{agent}"):

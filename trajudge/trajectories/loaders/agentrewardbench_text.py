@@ -1,15 +1,15 @@
-"""Text trajectories out of AgentRewardBench's published judgments.
+"""Text trajectories from AgentRewardBench's published judgments.
 
-``judgments/<benchmark>/<agent>/<judge>/<task_id>.json``: WebJudge's files hold the goal, the whole
-history as text and the run's summary, but no observation. A trajectory that two judges judged, or
-that was downloaded twice (``x(1).json``), is one trajectory: read from the judge whose name comes
-first and the name without a copy's number; where the others tell another history,
-``metadata["warnings"]`` says so. Runs that the benchmark marks as not valid are left out.
+``judgments/<benchmark>/<agent>/<judge>/<task_id>.json``: WebJudge's files have the goal, the
+complete history as text and the run's summary, but no observation. A trajectory that two judges
+judged, or that was downloaded twice (``x(1).json``), is one trajectory, read from the first judge
+by name and the name without a copy's number; if the others have a different history,
+``metadata["warnings"]`` says so. Runs that the benchmark marks as not valid are excluded.
 
-WebJudge's text lists ``N. <action>. Reasoning: <reasoning>`` after "Action History:", and may go on
-with the judge's notes about snapshots. Actions and reasonings are free text of the agent's: they
-hold newlines and numbered lists of their own. So an entry begins only where a line carries the very
-next number and then the head of an action, ``name(``, or ``None`` (the agent gave no action).
+WebJudge's text lists ``N. <action>. Reasoning: <reasoning>`` after "Action History:", and may end
+with the judge's notes about snapshots. Actions and reasonings are the agent's free text with
+newlines and numbered lists. So an entry begins only where a line has the next number followed by
+the head of an action, ``name(``, or ``None`` (no action).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _REASONING = ". Reasoning: "
 def parse_history(text: str) -> list[tuple[str | None, str | None]]:
     """Parse (action, reasoning) of every step, in order; the word None is read as None.
 
-    Raises ValueError if the text holds no history.
+    Raises ValueError if the text has no history.
     """
     _, heading, history = text.partition(_HEADING)
     if not heading:
@@ -109,7 +109,7 @@ class _File(msgspec.Struct):
 
 
 class _Candidate(NamedTuple):
-    """One file that may hold the trajectory. Sorted, the first is the one to read."""
+    """A file that may have the trajectory. Of sorted candidates the first is read."""
 
     is_copy: bool
     judge: str
@@ -118,10 +118,10 @@ class _Candidate(NamedTuple):
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the folder holds (or is) ``judgments`` with a WebJudge judge in it.
+    """Return True if the folder is, or has, ``judgments`` with a WebJudge judge.
 
-    Below a folder of another name its first files must be judgments: results that are published
-    beside the judgments lie as deep below the folder of both.
+    In a folder with another name the first files must be judgments, because published results are
+    at the same depth.
     """
     if not path.is_dir():
         return False
@@ -134,7 +134,7 @@ def detect(path: Path) -> bool:
 
 
 def is_judgment(file: Path, root: DataFolder) -> bool:
-    """Tell whether a JSON file has a field that only the benchmark's judgments have."""
+    """Return True if a JSON file has a field that only the benchmark's judgments have."""
     try:
         with root.open(file) as stream:
             content = stream.read(_END_BYTES)
@@ -191,8 +191,7 @@ def _load(
 def _read(
     key: TrajectoryKey, candidates: list[_Candidate], root: DataFolder
 ) -> Trajectory | Unreadable | None:
-    """Read the first readable candidate's trajectory and compare the others with it. None: not
-    valid."""
+    """Read the first readable candidate and compare the others with it. None: not valid."""
     chosen: Trajectory | None = None
     failures: list[str] = []
     warnings: list[str] = []
@@ -207,7 +206,7 @@ def _read(
         if chosen is None:
             chosen = trajectory
         elif _story(chosen) != _story(trajectory):
-            warnings.append(f"{_name(candidate)} tells another history.")
+            warnings.append(f"{_name(candidate)} has a different history.")
     if chosen is None:
         return Unreadable(readable(str(candidates[0].path)), "; ".join(failures), key)
     unread = [f"Not readable: {failure}." for failure in failures]
@@ -257,8 +256,8 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, root: DataFolder) -> 
 
 
 def _warnings(trajectory: Trajectory) -> list[str]:
-    """Return the values that were not read, and describe a mismatch: a run of n steps lists n
-    actions and a last observation; a crashed one only n."""
+    """Describe unreadable values and a mismatch: a run of n steps lists n actions and a last
+    observation; a crashed one only n."""
     named: Any = trajectory.metadata["warnings"]
     reported = trajectory.telemetry.get("n_steps")
     if reported is None or len(trajectory.steps) - reported in (0, 1):

@@ -1,14 +1,14 @@
 """browser-use's history files: ``AgentHistoryList.save_to_file`` writes ``{"history": [item]}``.
 
-The form changed with its releases and no file says which it is, so that every field is taken where
-it stands. The task is not in the file: it comes from ``--goals``, from a ``task.json`` beside it,
-or from the request that recent releases repeat to the model. The task id is the file's name, or its
-folder's where that is one of the package's own; the agent is the name of the folder above. The
-package's own verdict (``LEAKS``) is never read here.
+The format differs between releases and the file has no version, so that every field is looked up in
+all its positions. The task is not in the file: it is read from ``--goals``, from a ``task.json``
+next to it, or from the request that recent releases repeat to the model. The task id is the file's
+name, or its folder's for the package's own file names; the agent is the name of the folder above.
+The package's own verdict (``LEAKS``) is never read here.
 
-An item is a step. ``state`` was taken when the step began: address and screenshot are what the
-agent saw before its action. A result's error belongs to the action just done, so that the agent saw
-it on the next step; an item without model output failed before an action, and its error is its own.
+An item is a step. ``state`` was recorded at the start of the step: address and screenshot show the
+page before the action. A result's error belongs to the preceding action, so that the agent saw it
+in the next step; an item without model output failed before an action, and its error is its own.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ _THOUGHTS = (
 
 @dataclass(frozen=True)
 class Item:
-    """One item. ``errors`` are its results', each at the place of its action (None: it had none);
-    ``had_output``: the model answered, so that they are errors of the actions done. ``results`` are
-    the texts that actions extracted, likewise, without the last, which is the answer."""
+    """One item. ``errors`` are its results', each at the position of its action (None: no
+    error); ``had_output``: the model answered, so that they are errors of executed actions.
+    ``results`` are the texts that actions extracted, likewise, without the last, which is the
+    answer."""
 
     url: str | None
     screenshot: ImageRef | None
@@ -61,25 +62,25 @@ class Item:
 
     @property
     def failures(self) -> list[str]:
-        """The errors without the places of actions that had none."""
+        """The errors, without None."""
         return [error for error in self.errors if error]
 
 
 def _item(run: RunReader, item: object, number: int) -> Item:
-    """Read one item; ``number`` counts from 1. Raises Damaged for what is no object."""
+    """Read one item; ``number`` counts from 1. Raises Damaged for a value that is not an object."""
     if not isinstance(item, dict) or not item:
         raise Damaged(f"item {number} of its history is no object")
-    place = f"of item {number}"
+    location = f"of item {number}"
     output, state = record_of(item.get("model_output")), record_of(item.get("state"))
     listed = items_of(item.get("result"))
     results = [record_of(result) for result in listed]
     for result in listed:
         if not isinstance(result, dict):
-            run.refuse(result, "result", place)
+            run.refuse(result, "result", location)
     last = results[-1] if results else {}
 
     def text(record: dict[str, Any], name: str) -> str | None:
-        return run.text(record.get(name), name, place)
+        return run.text(record.get(name), name, location)
 
     def texts(records: list[dict[str, Any]], name: str) -> list[str | None]:
         """Read a text of each result up to the last that has one."""
@@ -88,7 +89,7 @@ def _item(run: RunReader, item: object, number: int) -> Item:
             read.pop()
         return read
 
-    is_done = run.flag(last.get("is_done"), "is_done", place) is True
+    is_done = run.flag(last.get("is_done"), "is_done", location) is True
     if (shown := state.get("screenshot")) is not None:
         shot = run.inline_picture(shown, f"of step {number}")
     else:
@@ -97,7 +98,7 @@ def _item(run: RunReader, item: object, number: int) -> Item:
     thoughts = record_of(output.get("current_state")) | output
     reasoning = [*filter(None, [text(thoughts, "thinking")])]
     for word, names in _THOUGHTS:
-        if thought := run.first_text(thoughts, names, place):
+        if thought := run.first_text(thoughts, names, location):
             reasoning.append(f"{word}: {thought}")
     return Item(
         url=text(state, "url"),
@@ -109,13 +110,13 @@ def _item(run: RunReader, item: object, number: int) -> Item:
         results=texts(results[:-1] if is_done else results, "extracted_content"),
         is_done=is_done,
         answer=text(last, "extracted_content"),
-        self_report=run.flag(last.get("success"), "success", place),
+        self_report=run.flag(last.get("success"), "success", location),
         measured=numbers(record_of(item.get("metadata"))),
     )
 
 
 def _steps(items: Sequence[Item]) -> list[Step]:
-    """Make a step of each item, with the errors that the agent saw when it began."""
+    """Return a step for each item, with the errors that the agent saw at its start."""
     steps, before = [], list[str]()
     for index, item in enumerate(items):
         own = [] if item.had_output and index + 1 < len(items) else item.failures
@@ -132,7 +133,7 @@ def _steps(items: Sequence[Item]) -> list[Step]:
 
 
 def _action(actions: object) -> str | None:
-    """Write one action a line, as ``name({"parameter": value})``; what is no object as its JSON."""
+    """Write one action per line, as ``name({"parameter": value})``; other values as JSON."""
     lines = []
     for action in items_of(actions):
         for name, arguments in record_of(action).items():
@@ -164,9 +165,8 @@ def detect(path: Path) -> bool:
 
 
 def history_files(path: Path) -> list[RunSource]:
-    """List the history file, or every one in the folder, in the order of their keys; none is
-    decoded. Raises UserError if there is none.
-    """
+    """List the history file, or every one in the folder, by key, without decoding them. Raises
+    UserError without any."""
     root = DataFolder(path if path.is_dir() else path.parent)
     needs = "files that AgentHistoryList.save_to_file wrote"
     histories = files.find_logs(path, KIND, "*.json", _LEVELS, needs, is_one=_is_history)
@@ -174,12 +174,13 @@ def history_files(path: Path) -> list[RunSource]:
 
 
 def _is_history(file: Path) -> bool:
-    """Tell by the name that the package gives, so that a damaged file is named, or by the mark."""
+    """Return True for the package's file name, so that a damaged file is reported, or for the
+    mark."""
     return file.stem.lower() in _OWN_NAMES or _has_mark(files.head(file))
 
 
 def _has_mark(head: bytes) -> bool:
-    """Tell whether a file begins as a history does: its names stand before any picture."""
+    """Return True if a file begins as a history does: its field names precede any image."""
     start = _START.match(head.removeprefix(b"\xef\xbb\xbf"))
     if start is None:
         return False
@@ -220,7 +221,7 @@ load = run_loader(history_files, _read)
 
 
 def _goal(run: RunReader, history: list[Any]) -> str:
-    """Return the task, empty where neither the file beside nor a message tells it."""
+    """Return the task, empty if neither the file next to it nor a message has it."""
     goals = run.optional_object(run.path.parent / _TASK_FILE)
     if goal := run.first_text(goals, _TASK_FIELDS):
         return goal.strip()
@@ -232,7 +233,7 @@ def _goal(run: RunReader, history: list[Any]) -> str:
 
 
 def _telemetry(items: list[Item]) -> dict[str, float]:
-    """Count the steps and errors; sum the seconds and input tokens that were recorded."""
+    """Count the steps and errors; sum the recorded seconds and input tokens."""
     counted = {"n_steps": float(len(items)), "n_err": float(sum(len(i.failures) for i in items))}
     times = ((i.measured.get("step_start_time"), i.measured.get("step_end_time")) for i in items)
     seconds = [end - start for start, end in times if start is not None and end is not None]

@@ -1,8 +1,8 @@
 """Final answers without their runs, as browser-use published them for Online-Mind2Web's tasks.
 
-JSON Lines of ``task_id, task, final_result_response, judge {score, reasoning}``: no step and no
-screenshot, so a judge that needs one skips the run. The publisher's own verdict is never read into
-a trajectory (``LEAKS``): ``annotations.answers`` makes published verdicts of it.
+JSON Lines of ``task_id, task, final_result_response, judge {score, reasoning}``, without steps and
+screenshots, so that a judge that needs one skips the run. The publisher's own verdict is never read
+into a trajectory (``LEAKS``); ``annotations.answers`` reads it as a published verdict.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _identify(_: Path, line: bytes) -> TrajectoryKey:
 
 
 def _read(line: PlacedRun) -> Trajectory:
-    """Make a run without steps of an answer."""
+    """Return a run without steps for an answer."""
     answer, values = python_json.decode(line.data, _ANSWER), Values()
     goal = values.text(answer.task, "task") or ""
     words = values.text(answer.final_result_response, "final_result_response")

@@ -1,27 +1,25 @@
 """AgentLab / BrowserGym experiment folders ``<date>_<agent>_on_<task>_<seed>``.
 
-``exp_args.pkl`` names the agent and the task (the folder's name does where it is missing),
-``goal_object.pkl.gz`` the goal, ``step_N.pkl.gz`` observation, thought and action of step N with
-``screenshot_step_N.png``, ``summary_info.json`` the reward. Pickles are read as data only
+``exp_args.pkl`` names the agent and the task (if it is missing, the folder's name does),
+``goal_object.pkl.gz`` the goal, ``step_N.pkl.gz`` has observation, thought and action of step N
+with ``screenshot_step_N.png``, ``summary_info.json`` the reward. Pickles are read as data only
 (``trajectories.pickles``). The benchmark is the task name up to its first dot. Every run of an
-agent on a task is an attempt, counted from 0 over the folders loaded together in the order of their
-names, that is of their dates, runs that crashed included. Of those, one that had no goal yet gets
-that of another run of its task; without one it is Unreadable.
+agent on a task, also a crashed one, is an attempt, counted from 0 over the folders in the order of
+their names, which begin with dates. A crashed run without a goal gets that of another run of its
+task; without one it is Unreadable.
 
-Most agents of AgentLab write the accessibility tree as text beside the object or in its place
-(``axtree_txt``); one that looks at screenshots alone, or one of the user's own, may leave the
-object as Chromium gave it. The text has BrowserGym's form: a tab for each level, ``[bid] role
-'name' value='…', property=…``.
+Most agents of AgentLab write the accessibility tree as text in addition to, or instead of, the
+object (``axtree_txt``); others may keep only Chromium's object. The text has BrowserGym's form: a
+tab for each level, ``[bid] role 'name' value='…', property=…``.
 
 AgentLab looks for ``exp_args.pkl`` at any depth (results/study/experiment, and studies in a study),
-follows no link on the way, and passes over folders whose names begin with ``_`` or ``.``: an
-experiment that was run again had its earlier folder renamed to ``_<name>``. Its tables then tell
-agents apart by ``agent_name`` and by every argument of the agent that varies; here the model's name
-is the one that makes another agent.
+follows no links, and skips folders whose names begin with ``_`` or ``.``: the earlier folder of a
+repeated experiment is renamed to ``_<name>``. Its tables distinguish agents by ``agent_name`` and
+by every argument of the agent that varies; here only the model's name distinguishes agents.
 
-The goal is messages of text and images in the OpenAI form. A run that crashed before its first
-observation has none. Its goal is that of another run of its task where the two must be equal: with
-the same seed, in a benchmark whose seeds change no goal, or where at least two other seeds gave the
+The goal is messages of text and images in OpenAI's format. A run that crashed before its first
+observation has none. Its goal is that of another run of its task if the two must be equal: with the
+same seed, in a benchmark whose seeds do not change goals, or if at least two other seeds gave the
 same one. (MiniWoB and WorkArena draw the goal by the seed.)
 """
 
@@ -73,8 +71,8 @@ _REWARDS = ("cum_reward", "cum_raw_reward")
 
 
 class ExperimentSummary(NamedTuple):
-    """How a run ended. ``telemetry`` has no reward in it, so that what is learnt from it cannot
-    know the rule-based verdict; its names are the file's without the prefix ``stats.``, and
+    """The end of a run. ``telemetry`` excludes the reward, so that a model fitted on it cannot
+    use the rule-based verdict; its names are the file's without the prefix ``stats.``, and
     ``error`` is 1 if the run ended in one."""
 
     official_reward: float | None
@@ -85,7 +83,7 @@ class ExperimentSummary(NamedTuple):
 
 
 def read_summary(info: Mapping[str, object], values: Values) -> ExperimentSummary:
-    """Read the parts of ``summary_info`` that a trajectory keeps; ``values`` names what is of a
+    """Read the parts of ``summary_info`` that a trajectory keeps; ``values`` records values of a
     wrong type."""
     error = values.text(info.get("err_msg"), "err_msg")
     return ExperimentSummary(
@@ -115,7 +113,7 @@ _FLAGS = {"required", "focused", "atomic"}
 
 
 def tree_text(recorded: object) -> str | None:
-    """Write the tree that Chromium gave; None for anything else."""
+    """Write Chromium's tree as text; None for anything else."""
     listed = mapping(recorded).get("nodes")
     nodes = [mapping(node) for node in listed] if isinstance(listed, list | tuple) else []
     by_id = {str(node.get("nodeId")): node for node in nodes[1:]}
@@ -137,7 +135,7 @@ def tree_text(recorded: object) -> str | None:
 
 
 def _line(node: Node, name: object, above: str) -> str | None:
-    """Write a node; None for one that says nothing, such as text that its parent's name holds."""
+    """Write a node; None for an uninformative one, such as text that its parent's name contains."""
     role = _role(node)
     if role in _UNSHOWN_ROLES or "name" not in node:
         return None
@@ -197,8 +195,8 @@ _MODEL_ARGUMENTS = ("chat_model_args", "model_args")
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment's folder and what its arguments say; ``model`` and ``seed`` are None where they
-    do not. ``warnings`` are of arguments that are not read."""
+    """An experiment's folder and its arguments; ``model`` and ``seed`` are None if the arguments
+    lack them. ``warnings`` are about unreadable arguments."""
 
     folder: Path
     agent: str
@@ -209,12 +207,13 @@ class Experiment:
 
 
 def is_experiment(folder: Path) -> bool:
-    """Tell whether the folder holds one of the files that every experiment begins with."""
+    """Return True if the folder has one of the files with which every experiment begins."""
     return any((folder / name).is_file() for name in _MARKS)
 
 
 def holds_experiment(path: Path) -> bool:
-    """Tell whether the folder is an experiment, holds one, or is a study with one further down."""
+    """Return True if the folder is an experiment, has one, or is a study with one in a
+    subfolder."""
     if not path.is_dir():
         return False
     levels = _DETECTED_LEVELS if (path / _STUDY).is_file() else 1
@@ -222,9 +221,9 @@ def holds_experiment(path: Path) -> bool:
 
 
 def find_experiments(root: DataFolder) -> list[Experiment]:
-    """Find every experiment in the order of their folders' names, that is of their dates.
+    """Return every experiment in the order of the folders' names, which begin with dates.
 
-    Raises UserError if there is none.
+    Raises UserError without any.
     """
     if not root.path.is_dir():
         raise UserError(
@@ -239,11 +238,12 @@ def find_experiments(root: DataFolder) -> list[Experiment]:
             f"{root.path} holds no browsergym trajectory: --data browsergym:PATH needs experiment "
             "folders with step_0.pkl.gz (those whose names begin with _ were run again elsewhere)"
         )
-    return told_apart([_experiment(root, folder) for folder in folders])
+    return disambiguate_agents([_experiment(root, folder) for folder in folders])
 
 
-def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
-    """Append the model to an agent's name (``agent-model``) where it stands for several models."""
+def disambiguate_agents(experiments: Iterable[Experiment]) -> list[Experiment]:
+    """Append the model to an agent's name (``agent-model``) if the name is used for several
+    models."""
     experiments = list(experiments)
     models: defaultdict[str, set[str]] = defaultdict(set)
     for experiment in experiments:
@@ -258,16 +258,16 @@ def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
 
 
 def step_files(folder: Path) -> list[tuple[int, Path]]:
-    """List (number, file) of the steps in the order of their numbers, not of their names."""
+    """List (number, file) of the steps in numeric order."""
     return sorted(
         (int(match[1]), path) for path in folder.iterdir() if (match := _STEP.fullmatch(path.name))
     )
 
 
 def _experiment(root: DataFolder, folder: Path) -> Experiment:
-    """Read the names of agent, task and model, and the seed, from ``exp_args.pkl``; the folder's
-    name says the same of what is missing. The model's name stands among the agent's arguments, or
-    in those of its model."""
+    """Read the names of agent, task and model, and the seed, from ``exp_args.pkl``, and missing
+    ones from the folder's name. The model's name is among the agent's arguments, or among its
+    model's."""
     values, content = Values(), None
     warnings = values.warnings
     try:
@@ -284,7 +284,7 @@ def _experiment(root: DataFolder, folder: Path) -> Experiment:
     match = _FOLDER.fullmatch(name)
     agent = values.name(agent_args.get("agent_name"), "agent_name")
     task = values.name(environment.get("task_name"), "task_name")
-    # An agent's folder has no slash in its name: agents are called there as in their paths.
+    # An agent's folder cannot have a slash in its name, so that names are as in paths.
     return Experiment(
         folder=folder,
         agent=(agent or (match["agent"] if match else "unknown")).replace("/", "_"),
@@ -307,8 +307,8 @@ def _with_model(experiment: Experiment) -> str:
 def _folders(path: Path, levels: int = _LEVELS) -> Iterator[Path]:
     """Yield the path itself if it is an experiment, else those below it, at most ``levels`` deep.
 
-    A link to an experiment elsewhere counts (whoever reads it says that it leads out); one to a
-    place inside does not: what it shows is found there.
+    A link to an experiment outside counts (its reader reports that it leads out); a link to one
+    inside does not, because the target is yielded itself.
     """
     if is_experiment(path):
         yield path
@@ -344,7 +344,7 @@ class Goal(NamedTuple):
 
 
 class Goals:
-    """The goals of experiments that lie together; ``data`` is their folder."""
+    """The goals of experiments in one folder, ``data``."""
 
     def __init__(self, root: DataFolder, experiments: Iterable[Experiment]) -> None:
         self._data = root
@@ -361,7 +361,7 @@ class Goals:
     def of(self, folder: Path, error: str | None, warnings: list[str]) -> Goal:
         """Return the goal of an experiment, whose run ended with ``error``.
 
-        Raises Damaged if it has none and none of another run's can stand for it.
+        Raises Damaged if it has none and no other run's goal must be the same.
         """
         own = self._own(folder, warnings)
         if own:
@@ -404,7 +404,7 @@ class Goals:
             raise Damaged(f"{path.name}: {reason(error)}") from None
 
     def _lender(self, experiment: Experiment) -> Path | None:
-        """Find the folder of another run of the task whose goal must be the same."""
+        """Return the folder of another run of the task whose goal must be the same."""
         others = [
             other for other in self._by_task[experiment.task] if self._known(other) is not None
         ]
@@ -429,10 +429,10 @@ class Goals:
 def read_goal(
     goal_object: object, first: Mapping[object, object], warnings: list[str]
 ) -> tuple[str | None, tuple[ImageRef, ...]]:
-    """Read text and images of ``goal_object``, or of the first observation where that is missing.
+    """Read text and images of ``goal_object``, or of the first observation without it.
 
-    Images are read from base64 data URLs; nothing is fetched, and others leave a warning and a
-    reference that holds the problem.
+    Images are read from base64 data URLs; nothing is downloaded, and others give a warning and a
+    reference with the problem.
     """
     values = Values(warnings)
     parts = plain(goal_object if goal_object else first.get("goal_object"))
@@ -444,7 +444,7 @@ def read_goal(
 
 
 def _texts(parts: object, values: Values) -> list[str]:
-    """Return the texts among the parts of a goal; a part that is a text alone is one."""
+    """Return the texts of a goal's parts; a plain text is a part."""
     texts = []
     for part in values.entries(parts, "goal_object"):
         words = part if isinstance(part, str) else mapping(part).get("text")
@@ -481,14 +481,14 @@ MAX_STEPS = 10_000
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the folder is an experiment, holds one, or is a study."""
+    """Return True if the folder is an experiment, has one, or is a study."""
     return holds_experiment(path)
 
 
 def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the experiment, or every one below the folder, in the order of their keys.
+    """Yield the experiment, or every one in the folder, in the order of their keys.
 
-    Raises UserError if there is none.
+    Raises UserError without any.
     """
     root = DataFolder(path)
     experiments = find_experiments(root)
@@ -498,8 +498,8 @@ def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Load
 
 
 def run_folders(path: Path) -> dict[TrajectoryKey, Path]:
-    """Return the experiment's folder of each run that ``load`` yields, by its key, for what stands
-    beside the run's own files. Raises UserError as ``load`` does."""
+    """Return the experiment's folder of each run that ``load`` yields, by key, for additional
+    files of the run. Raises UserError as ``load`` does."""
     root = DataFolder(path)
     sources = number_attempts(_source(root, experiment) for experiment in find_experiments(root))
     return {source.key: source.path for source in sources}
@@ -565,7 +565,7 @@ def _steps(run: RunReader, files: list[tuple[int, Path]]) -> tuple[list[Step], s
     steps, messages = [], None
     has_shots = any(run.path.glob("screenshot_step_*"))
     for index, (step_number, path) in enumerate(files):
-        place = f"of {readable(path.name)}"
+        location = f"of {readable(path.name)}"
         try:
             info = mapping(read_pickle(path, folder=run.data))
         except BadPickle as error:
@@ -573,14 +573,14 @@ def _steps(run: RunReader, files: list[tuple[int, Path]]) -> tuple[list[Step], s
         observation = mapping(info.get("obs"))
         messages = observation.get("chat_messages") or messages
         thought = mapping(info.get("agent_info")).get("think")
-        action = run.text(info.get("action"), "action", place)
+        action = run.text(info.get("action"), "action", location)
         # The run kept screenshots: one of a page that was seen is not missing.
         shot = _screenshot(run, step_number, named=has_shots and bool(observation))
         steps.append(
             Step(
                 index=index,
-                observation=_observation(run, observation, shot, place),
-                reasoning=run.text(thought, "thought", place),
+                observation=_observation(run, observation, shot, location),
+                reasoning=run.text(thought, "thought", location),
                 # Newer releases of AgentLab write a missing action as the word None.
                 action=None if action == "None" else action,
             )
@@ -590,24 +590,24 @@ def _steps(run: RunReader, files: list[tuple[int, Path]]) -> tuple[list[Step], s
 
 
 def _observation(
-    run: RunReader, observation: Any, shot: ImageRef | None, place: str
+    run: RunReader, observation: Any, shot: ImageRef | None, location: str
 ) -> Observation:
-    axtree = run.text(observation.get("axtree_txt"), "axtree_txt", place)
+    axtree = run.text(observation.get("axtree_txt"), "axtree_txt", location)
     error = observation.get("last_action_error")
     return Observation(
-        url=_url(run, observation, place),
+        url=_url(run, observation, location),
         axtree=axtree or tree_text(observation.get("axtree_object")),
         screenshot=shot,
-        page_error=run.text(error, "last_action_error", place),
+        page_error=run.text(error, "last_action_error", location),
     )
 
 
-def _url(run: RunReader, observation: Any, place: str) -> str | None:
+def _url(run: RunReader, observation: Any, location: str) -> str | None:
     urls = plain(observation.get("open_pages_urls"))
     active = number(observation.get("active_page_index"))
     if not isinstance(urls, list | tuple) or active is None or not 0 <= active < len(urls):
-        return run.text(observation.get("url"), "url", place)
-    return run.text(urls[int(active)], "open_pages_urls", place)
+        return run.text(observation.get("url"), "url", location)
+    return run.text(urls[int(active)], "open_pages_urls", location)
 
 
 def _screenshot(run: RunReader, step_number: int, *, named: bool) -> ImageRef | None:
@@ -618,7 +618,7 @@ def _screenshot(run: RunReader, step_number: int, *, named: bool) -> ImageRef | 
 
 
 def _answer(messages: object, values: Values) -> str | None:
-    """Return the agent's last message after the user's; the greeting before it is no answer."""
+    """Return the agent's last message after the user's; the greeting before it does not count."""
     answer, goal_given = None, False
     for message in values.entries(messages, "chat_messages"):
         fields = mapping(message)

@@ -1,13 +1,13 @@
-"""CUAVerifierBench (Microsoft, arXiv 2604.06240): Fara-7B's web runs, a row each, in Parquet.
+"""CUAVerifierBench (Microsoft, arXiv 2604.06240): Fara-7B's web runs, one per row, in Parquet.
 
-A row holds a Fara log as text and the screenshots as PNG files; the task id is prefixed by the
-split. Labels and verdicts stand in the same rows (``LEAKS``): none of these columns is read here,
-``annotations.cuaverifierbench`` makes labels and published verdicts of them. Screenshots are read
-row by row, and only those that are needed are kept; most runs of split ``internal`` have none.
+A row has a Fara log as text and the screenshots as PNG files; the task id is prefixed by the split.
+Labels and verdicts are in the same rows (``LEAKS``): none of these columns is read here,
+``annotations.cuaverifierbench`` reads them. Screenshots are read row by row, and only needed ones
+are kept; most runs of split ``internal`` have none.
 
-The two configurations lie in the folders ``trajectories`` and ``annotations``, one or more files a
-split (``internal-00000-of-00002.parquet``). ``NAME.text.parquet`` is what a fetch without images
-leaves of ``NAME.parquet``: all columns but the screenshots.
+The two configurations are in the folders ``trajectories`` and ``annotations``, with one or more
+files per split (``internal-00000-of-00002.parquet``). ``NAME.text.parquet`` is ``NAME.parquet``
+downloaded without images: all columns except the screenshots.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _MEND = "fetch the data set anew:  trajudge data fetch cuaverifierbench"
 
 
 class TableFile(NamedTuple):
-    """A Parquet file of one split; ``data`` is the folder that it must not lead out of."""
+    """A Parquet file of one split; it must be inside the folder ``data``."""
 
     path: Path
     split: str
@@ -61,15 +61,15 @@ class TableFile(NamedTuple):
 
     @property
     def has_images(self) -> bool:
-        """Whether it may hold the screenshots, not only the text."""
+        """Whether it may have the screenshots."""
         return not self.path.name.endswith(TEXT_SUFFIX)
 
 
 def table_files(path: Path, config: str, marks: Sequence[bytes]) -> list[TableFile]:
-    """List the Parquet files at the path that hold columns of these names, by name.
+    """List the Parquet files at the path that have these columns, by name.
 
-    Looked at are the path itself, the files of the folder, and those of its folder ``config``. A
-    file without images is left out where the whole one lies beside it.
+    Candidates are the path itself, the files of the folder, and those of its folder ``config``. A
+    file without images is omitted if the complete one exists.
     """
     if path.is_file():
         return [TableFile(path, split_of(path), None)] if has_columns(path, marks) else []
@@ -81,30 +81,25 @@ def table_files(path: Path, config: str, marks: Sequence[bytes]) -> list[TableFi
         for file in sorted(folder.glob(f"*{SUFFIX}"))
         if root.has_file(file) and has_columns(file, marks)
     ]
-    whole = {file.path for file in files if file.has_images}
-    return [file for file in files if file.has_images or whole_of(file.path) not in whole]
-
-
-def whole_of(path: Path) -> Path:
-    """Return the name of the whole file that a file without images was made of."""
-    return path.with_name(path.name.removesuffix(TEXT_SUFFIX) + SUFFIX)
+    complete = {text_of(file.path) for file in files if file.has_images}
+    return [file for file in files if file.has_images or file.path not in complete]
 
 
 def text_of(path: Path) -> Path:
-    """Return the name of the file without images that a fetch makes of a whole file."""
+    """Return the name of the file without images for a complete file."""
     return path.with_name(path.name.removesuffix(SUFFIX) + TEXT_SUFFIX)
 
 
 def split_of(path: Path) -> str:
-    """Name the split of a file: its name up to the numbers of its part."""
+    """Return the split of a file: its name without the number of the part."""
     stem = path.name.removesuffix(TEXT_SUFFIX).removesuffix(SUFFIX)
     match = _SPLIT.fullmatch(stem)
     return match[1] if match else stem
 
 
 def has_columns(path: Path, names: Sequence[bytes]) -> bool:
-    """Tell whether the file is Parquet whose schema names the columns; reads its footer's first
-    64 KiB at most, where the schema stands."""
+    """Return True if the file is Parquet with these columns; reads at most the first 64 KiB of
+    its footer, which has the schema."""
     if path.suffix != SUFFIX:
         return False
     try:
@@ -164,8 +159,8 @@ def _check_size(file: TableFile, parquet: ParquetFile, columns: Sequence[str]) -
     size = 0
     for group in range(parquet.num_row_groups):
         parts = parquet.metadata.row_group(group)
-        for place in range(parts.num_columns):
-            part = parts.column(place)
+        for location in range(parts.num_columns):
+            part = parts.column(location)
             if part.path_in_schema.split(".")[0] in columns:
                 size += part.total_uncompressed_size
     if size > _MAX_TEXT_BYTES:
@@ -223,7 +218,7 @@ _NOT_READ = "was not read, for the judge does not need it"
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the path is, or is a folder with, a Parquet file of runs."""
+    """Return True if the path is a Parquet file of runs, or a folder with one."""
     return bool(run_files(path))
 
 
@@ -272,7 +267,7 @@ def _load(
 
 
 def run_key(split: str, task_id: object) -> TrajectoryKey:
-    """Return the key of a run: the task id with the split before it."""
+    """Return the key of a run: the task id with the split as prefix."""
     name = readable(str(task_id))
     return TrajectoryKey(benchmark=KIND, agent=AGENT, task_id=f"{split}/{name}")
 
@@ -306,8 +301,8 @@ def _read(
 
 
 def _frames(pictures: list[dict[str, Any]], actions: int, needs: Needs) -> list[ImageRef | None]:
-    """Return the screenshots by the numbers in their names, or as they stand where the names do
-    not order them; the bytes of those that are not needed are dropped."""
+    """Return the screenshots by the numbers in their names, or unsorted if the names have none;
+    the bytes of those that are not needed are dropped."""
     names = [picture.get("path") for picture in pictures]
     numbers = {order_of(name)[0] for name in names if isinstance(name, str)}
     if len(numbers) == len(pictures):
@@ -331,7 +326,7 @@ def _lacking(number: int, problem: str) -> ImageRef:
 
 
 def _seconds(row: dict[str, Any]) -> dict[str, float]:
-    """Return the seconds between the run's two times, where both are given."""
+    """Return the seconds between the run's two times, if both are given."""
     try:
         start, end = (datetime.fromisoformat(row[f"{edge}_timestamp"]) for edge in ("start", "end"))
         return {"cum_agent_elapsed": (end - start).total_seconds()}
@@ -366,10 +361,10 @@ FILES = {
 
 
 def download(copy: HubCopy, *, images: bool = True) -> None:
-    """Fetch the Parquet files; without ``images`` those of runs as ``NAME.text.parquet``, all
-    columns but the screenshots.
+    """Download the Parquet files; without ``images`` those of runs as ``NAME.text.parquet``, all
+    columns except the screenshots.
 
-    Raises UserError if the hub cannot be reached or lists other content than was published.
+    Raises UserError if the hub is unreachable or lists other content than was published.
     """
     listed = {**copy.listed("annotations"), **copy.listed("trajectories")}
     listed = {name: file for name, file in listed.items() if name.endswith(".parquet")}

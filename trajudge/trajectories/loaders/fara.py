@@ -1,14 +1,14 @@
 """Task folders of webeval, Fara's evaluation: ``web_surfer.log``, ``*_final_answer.json``,
-screenshots, ``times.json`` and, after a verifier has seen the run, ``task_data.json``.
+screenshots, ``times.json`` and, after a verifier scored the run, ``task_data.json``.
 
-The goal stands in ``task_data.json`` alone; all else there and in ``scores/`` is the verifier's
-(``LEAKS``) and never read here: ``annotations.fara`` makes verdicts of it. The agent is the name of
-the folder that holds the task folders.
+Only ``task_data.json`` has the goal; the rest of it and ``scores/`` belong to the verifier
+(``LEAKS``) and are never read here: ``annotations.fara`` reads them. The agent is the name of the
+folder with the task folders.
 
-``web_surfer.log`` has one JSON object a line, some of them actions; CUAVerifierBench holds the same
-log as a text. The answer file lists the screenshots; they go by the number in their names. One a
-step means that each was taken before its action; one more, that the last is the final page. Fara
-writes T + 1 of them from 0, the solver with GPT writes T of them from 1.
+``web_surfer.log`` has one JSON object per line, some of them actions; CUAVerifierBench has the same
+log as a text. The answer file lists the screenshots, which are sorted by the number in their names.
+With one per step each shows the page before its action; with one more, the last shows the final
+page. Fara writes T + 1 of them from 0, the solver with GPT writes T of them from 1.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SHOWN = 60
 
 
 class Turn(NamedTuple):
-    """One action of the agent's: the page's address before it, what it thought, its text."""
+    """One action of the agent: the page's address before it, the thoughts, the action's text."""
 
     url: str | None
     reasoning: str | None
@@ -71,9 +71,9 @@ class Turn(NamedTuple):
 
 
 def read_turns(lines: Iterable[bytes], values: Values) -> list[Turn]:
-    """Read the actions of a log in their order; lines that are no JSON object leave a warning.
+    """Read the actions of a log in order; lines that are not JSON objects give a warning.
 
-    Events with an action count. A log without such an event tells its actions in messages.
+    Events with an action count. A log without such events has the actions in messages.
     """
     events = []
     for number, line in enumerate(lines, start=1):
@@ -87,10 +87,10 @@ def read_turns(lines: Iterable[bytes], values: Values) -> list[Turn]:
             _turn(event.get("url"), event["action"], event.get("arguments"), values)
             for event in acting
         ]
-    return [turn for event in events for turn in _told(event.get("message"), values)]
+    return [turn for event in events for turn in _parse_message(event.get("message"), values)]
 
 
-def _told(message: object, values: Values) -> Iterable[Turn]:
+def _parse_message(message: object, values: Values) -> Iterable[Turn]:
     """Parse a message ``Thought #N: ... Action #N: executing tool 'X' with arguments {...}``."""
     if not isinstance(message, str) or not _TELLS_ACTION.search(message):
         return
@@ -98,14 +98,14 @@ def _told(message: object, values: Values) -> Iterable[Turn]:
     arguments = _decoded(match["arguments"]) if match else None
     if match is None or arguments is None:
         values.warnings.append(
-            f"A message tells an action that cannot be read: {message[:_SHOWN]!r}."
+            f"A message has an action that cannot be read: {message[:_SHOWN]!r}."
         )
         return
     yield _turn(None, match["tool"], {"thoughts": match["thought"].strip(), **arguments}, values)
 
 
 def _decoded(content: str) -> dict[str, Any] | None:
-    """Decode a JSON object, None if the text is none."""
+    """Decode a JSON object, None for other text."""
     try:
         return python_json.decode(content.encode("utf-8", "replace"), _JSON)
     except (ValueError, RecursionError):
@@ -113,7 +113,7 @@ def _decoded(content: str) -> dict[str, Any] | None:
 
 
 def _turn(url: object, action: object, arguments: object, values: Values) -> Turn:
-    """Make a turn of an event. Arguments that are JSON text are decoded, others are kept."""
+    """Return the turn of an event. Arguments that are JSON text are decoded, others are kept."""
     decoded = _decoded(arguments) if isinstance(arguments, str) else arguments
     page = values.text(url, "url", "of an event")
     if not isinstance(decoded, dict) and arguments is not None:
@@ -129,7 +129,8 @@ def _turn(url: object, action: object, arguments: object, values: Values) -> Tur
 
 
 def _reasoning(fields: Mapping[str, Any], values: Values) -> str | None:
-    """Return the thoughts, else what the agent saw and why it acts, a line each."""
+    """Return the thoughts, else the agent's description of the page and of its action, a line
+    each."""
     thoughts, *others = (values.text(fields.get(name), name) for name in _REASONS)
     return thoughts or "\n".join(filter(None, others)) or None
 
@@ -141,8 +142,8 @@ _FRAME = re.compile(r"screenshot_?\d{1,9}\.png")
 def _frames(run: RunReader, listed: Sequence[object] | None) -> list[ImageRef | None]:
     """Return the run's screenshots in the order of their numbers.
 
-    A listed path is the recorder's: its last part is looked for in the run's folder, the rest
-    of it is not followed. Without a list, the screenshots in the folder count.
+    A listed path is the recorder's: its last component is looked up in the run's folder. Without a
+    list, the screenshots in the folder count.
     """
     if listed is None:
         names = [path.name for path in run.path.iterdir() if _FRAME.fullmatch(path.name)]
@@ -162,8 +163,8 @@ def order_of(name: str) -> tuple[int, str]:
 def steps_of(
     turns: Sequence[Turn], frames: Sequence[ImageRef | None], warnings: list[str]
 ) -> tuple[Step, ...]:
-    """Put each turn beside the screenshot it saw; one that is left over is the final page's, on a
-    last step without action."""
+    """Pair each turn with its screenshot; an additional one is the final page, on a last step
+    without action."""
     if frames and len(frames) not in (len(turns), len(turns) + 1):
         warnings.append(f"{len(turns)} actions but {len(frames)} screenshots.")
     steps = [
@@ -215,9 +216,9 @@ def detect(path: Path) -> bool:
 
 
 def task_folders(path: Path) -> list[RunSource]:
-    """List the task folders at the path by their keys: itself, or those at most two levels down.
+    """List the task folders at the path by key: itself, or those at most two levels down.
 
-    Raises UserError if there is none.
+    Raises UserError without any.
     """
     if not path.is_dir():
         raise UserError(f"{path} is no folder: --data {KIND}:PATH needs folders with {LOG}")
@@ -267,14 +268,14 @@ load = run_loader(task_folders, _read)
 
 
 def answer_of(value: object, values: Values) -> str | None:
-    """Return the agent's answer, None where it gave none."""
+    """Return the agent's answer, None without one."""
     answer = values.text(value, "final_answer")
     return None if answer == NO_ANSWER else answer
 
 
 def ending(turns: list[Turn], *, aborted: bool) -> dict[str, Any]:
-    """Return how the run ended, as a trajectory's fields: a run over its budget is ``truncated``,
-    one that broke off has ``metadata["aborted"]``."""
+    """Return the end of the run as a trajectory's fields: a run over its budget is
+    ``truncated``, an aborted one has ``metadata["aborted"]``."""
     terminated = bool(turns) and turns[-1].is_last
     return {
         "terminated": terminated,

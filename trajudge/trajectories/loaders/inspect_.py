@@ -1,13 +1,13 @@
 """Logs of inspect_ai: ``.eval`` archives and ``.json`` logs.
 
 A sample of one epoch is a trajectory. The benchmark is the task without its package, the agent the
-model (and the solver, where a folder has several of one task and model), the attempt counts epochs
-from 0. Of a sample that several logs of one task hold, as those of a retried evaluation do, the
-newest counts; another evaluation of the same task by the same model adds attempts. The reward is
-the value of the only score. ``target``, ``scores`` and ``metadata`` of a sample reach no prompt.
+model (and the solver, if a folder has several of one task and model), the attempt counts epochs
+from 0. If several logs of one task have a sample, as those of a retried evaluation, the newest
+counts; another evaluation of the same task by the same model adds attempts. The reward is the value
+of the only score. ``target``, ``scores`` and ``metadata`` of a sample reach no prompt.
 
 An ``.eval`` file is a zip archive: ``header.json`` (a running or crashed log has only
-``_journal/start.json``) and one member a sample. A ``.json`` log holds the same in one object.
+``_journal/start.json``) and one member per sample. A ``.json`` log has the same in one object.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ _JSON_MARK = re.compile(rb'^\s*\{\s*"version"\s*:\s*\d+\s*,(?s:.{0,200})"eval"\s
 
 
 class Sample(msgspec.Struct):
-    """One sample of one epoch; ``events`` repeat all of it and are passed over. What may be large
-    is decoded when it is read."""
+    """One sample of one epoch; ``events`` repeat all of it and are skipped. Large fields are
+    decoded on access."""
 
     id: Any
     epoch: Any = 1
@@ -83,14 +83,14 @@ class Sample(msgspec.Struct):
     working_time: Any = None
 
     def value(self, name: str) -> Any:
-        """Decode a field that may be large. Raises Damaged, ValueError, RecursionError."""
+        """Decode a large field. Raises Damaged, ValueError, RecursionError."""
         content = bytes(getattr(self, name))
         check_structures(content)
         return python_json.decode(content, _ANY)
 
 
 class LogHeader(msgspec.Struct):
-    """What a log says of the evaluation: ``eval`` and the ``plan`` of solvers."""
+    """The header of a log: ``eval`` and the ``plan`` of solvers."""
 
     eval: dict[str, Any]
     plan: Any = None
@@ -118,7 +118,7 @@ _HEADER = msgspec.json.Decoder(LogHeader)
 
 
 def is_log(file: Path, root: DataFolder) -> bool:
-    """Tell whether the file is a log: an archive with a header, or JSON that begins like one."""
+    """Return True if the file is a log: an archive with a header, or JSON that begins like one."""
     if file.suffix == ".json":
         return _JSON_MARK.match(detection.head(file)) is not None
     try:
@@ -129,7 +129,7 @@ def is_log(file: Path, root: DataFolder) -> bool:
 
 
 def read_header(file: Path, root: DataFolder) -> EvalLog:
-    """Read what a log says of the evaluation. Raises Damaged."""
+    """Read the header of a log. Raises Damaged."""
     if file.suffix == ".json":
         return EvalLog(file, decode(root, file, LogHeader))
     try:
@@ -145,7 +145,7 @@ def read_header(file: Path, root: DataFolder) -> EvalLog:
 
 
 def read_samples(log: EvalLog, root: DataFolder) -> Iterator[Sample | Damaged]:
-    """Yield the samples of a log, one in memory at a time; Damaged for one that cannot be read."""
+    """Yield the samples of a log, one in memory at a time; Damaged for an unreadable one."""
     try:
         if log.file.suffix == ".json":
             for number, one in enumerate(decode(root, log.file, _JsonLog).samples or [], 1):
@@ -159,30 +159,30 @@ def read_samples(log: EvalLog, root: DataFolder) -> Iterator[Sample | Damaged]:
         yield Damaged(reason(error))
 
 
-def _sample(read: Callable[[], bytes], place: str) -> Sample | Damaged:
+def _sample(read: Callable[[], bytes], location: str) -> Sample | Damaged:
     try:
-        return _decoded(read(), _SAMPLE, place)
+        return _decoded(read(), _SAMPLE, location)
     except Damaged as error:
         return error
 
 
-def _decoded(content: bytes, decoder: msgspec.json.Decoder[T], place: str) -> T:
+def _decoded(content: bytes, decoder: msgspec.json.Decoder[T], location: str) -> T:
     """Decode JSON. Raises Damaged."""
     try:
         return python_json.decode(content, decoder)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"{place} is not the JSON expected: {reason(error)}") from None
+        raise Damaged(f"{location} is not the JSON expected: {reason(error)}") from None
 
 
 _ATTACHMENT = "attachment://"
-# What inspect's ``value_to_float`` makes of texts: its grades, and words in any case.
+# Values of texts in inspect's ``value_to_float``: its grades, and words in any case.
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MAX_WARNINGS = 50
 
 
 def make_trajectory(sample: Sample, key: TrajectoryKey, needs: Needs) -> Trajectory:
-    """Make the trajectory of a sample. Raises Damaged for one without messages' list."""
+    """Return the trajectory of a sample. Raises Damaged without a list of messages."""
     values = Values(with_pictures=bool(needs.screenshots) or needs.goal_images)
     warnings = values.warnings
     reward = _reward(sample.value("scores"), values)
@@ -192,12 +192,14 @@ def make_trajectory(sample: Sample, key: TrajectoryKey, needs: Needs) -> Traject
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
     question = attached.resolved(sample.value("input"))
-    prompts, pictures = _asked(question, values), _pictures(question)
+    prompts, pictures = _user_texts(question, values), _pictures(question)
     goal = "\n".join([*prompts, *_choices(sample.value("choices"))])
     goal_images = tuple(open_image(source) for source in pictures)
     seen = [_without(message, pictures) for message in messages]
     events = read_events(seen, open_image, warnings)
-    course = course_of(events, {goal, "\n".join(prompts), *prompts, *_given(messages)}, warnings)
+    course = course_of(
+        events, {goal, "\n".join(prompts), *prompts, *_solver_texts(messages)}, warnings
+    )
     stopped = sample.limit is not None or sample.error is not None
     answer = None if stopped else _completion(attached.resolved(sample.value("output")), values)
     return Trajectory(
@@ -219,14 +221,14 @@ def make_trajectory(sample: Sample, key: TrajectoryKey, needs: Needs) -> Traject
 
 
 class _Attachments:
-    """The long texts and pictures of a sample, which stand in it once, under their hash."""
+    """The long texts and images of a sample, stored once, by hash."""
 
     def __init__(self, attachments: object, warnings: list[str]) -> None:
         self._contents = attachments if isinstance(attachments, dict) else {}
         self._warnings = warnings
 
     def resolved(self, value: Any) -> Any:
-        """Put every attachment in its place; one that an attachment names in turn stays."""
+        """Replace every reference by its attachment; references inside attachments are kept."""
         if isinstance(value, str):
             return self._content(value)
         if isinstance(value, list):
@@ -245,8 +247,8 @@ class _Attachments:
         return value
 
 
-def _asked(entries: object, values: Values) -> list[str]:
-    """Return the texts that the user asked: the input, or those of its messages."""
+def _user_texts(entries: object, values: Values) -> list[str]:
+    """Return the user's texts: the input, or those of its messages."""
     if isinstance(entries, str):
         return [readable(entries)]
     texts = _texts(_of_user(entries))
@@ -255,14 +257,14 @@ def _asked(entries: object, values: Values) -> list[str]:
 
 
 def _pictures(entries: object) -> list[str]:
-    """Return where the pictures are that the user asked about: they belong to the goal."""
+    """Return the images of the input, which belong to the goal."""
     contents = (message.get("content") for message in _of_user(entries))
     parts = (part for content in contents if isinstance(content, list) for part in content)
     return [source for part in parts if (source := _picture(part))]
 
 
 def _without(message: object, pictures: list[str]) -> object:
-    """Return a message without the pictures of the goal, which the input put there."""
+    """Return a message without the images of the goal."""
     content = message.get("content") if isinstance(message, dict) else None
     if not pictures or not isinstance(message, dict) or not isinstance(content, list):
         return message
@@ -280,8 +282,8 @@ def _of_user(entries: object) -> list[dict[str, Any]]:
     return [one for one in messages if isinstance(one, dict) and one.get("role") == "user"]
 
 
-def _given(messages: list[Any]) -> list[str]:
-    """Return the texts of the messages that the input became, in the words of a solver's prompt."""
+def _solver_texts(messages: list[Any]) -> list[str]:
+    """Return the texts of the messages that the solver made of the input."""
     return _texts(
         [one for one in messages if isinstance(one, dict) and one.get("source") == "input"]
     )
@@ -303,8 +305,8 @@ def _choices(choices: object) -> list[str]:
 
 
 def _completion(output: object, values: Values) -> str | None:
-    """Return the model's last words without its thoughts; early versions wrote them among the
-    choices alone."""
+    """Return the model's last text without its thoughts; early versions wrote it only among the
+    choices."""
     if not isinstance(output, dict):
         return None
     if "completion" in output:
@@ -319,7 +321,8 @@ def _completion(output: object, values: Values) -> str | None:
 
 def _reward(scores: object, values: Values) -> float | None:
     """Return the value of the only score as a number in [0, 1], as inspect's ``value_to_float``
-    reads it; what that takes for 0 because it is no number is None here, with a warning."""
+    reads it; values that it converts to 0 because they are not numbers are None here, with a
+    warning."""
     if scores is not None and not isinstance(scores, dict):
         values.refuse(scores, "field scores")
     named = scores if isinstance(scores, dict) else {}
@@ -356,7 +359,7 @@ def _spent(sample: Sample) -> dict[str, float]:
 
 
 def _ended(sample: Sample) -> dict[str, str]:
-    """Return why the run ended before its end: the error's message, the limit's type."""
+    """Return why the run ended early: the error's message, the limit's type."""
     reasons: dict[str, str] = {}
     for name, record, field in (
         ("error", sample.error, "message"),
@@ -369,7 +372,7 @@ def _ended(sample: Sample) -> dict[str, str]:
 
 KIND = "inspect"
 DETECTION_RANK = 2
-# What says what is right: the reward is made of ``scores``, the rest is not read.
+# Fields with the right answer: ``scores`` gives the reward, the rest is not read.
 LEAKS = ("target", "scores", "metadata", "store", "events")
 
 _SUFFIXES = (".eval", ".json")
@@ -377,8 +380,8 @@ _MAX_ID = 1000
 
 
 class _Evaluation(NamedTuple):
-    """The logs of one evaluation (several where it was retried), the newest first, and the attempt
-    that its first epoch is."""
+    """The logs of one evaluation (several if it was retried), the newest first, and the attempt
+    of its first epoch."""
 
     logs: Sequence[EvalLog]
     benchmark: str
@@ -387,7 +390,7 @@ class _Evaluation(NamedTuple):
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the file, or one in the folder, is a log."""
+    """Return True if the file, or one in the folder, is a log."""
     if path.is_file():
         return path.suffix in _SUFFIXES and is_log(path, DataFolder(path.resolve().parent))
     files, root = _files(path)[: detection.MAX_FILES], DataFolder(path)
@@ -395,9 +398,9 @@ def detect(path: Path) -> bool:
 
 
 def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the samples of the log, or of those in the folder, evaluation by evaluation.
+    """Yield the samples of the log, or of those in the folder, by evaluation.
 
-    Raises UserError if there is no log.
+    Raises UserError without a log.
     """
     if path.is_file():
         files = [path.resolve()]
@@ -428,10 +431,10 @@ def _load(files: Sequence[Path], root: DataFolder, want: Want, needs: Needs) -> 
 def _load_evaluation(evaluation: _Evaluation, root: DataFolder, want: Want, needs: Needs) -> Loaded:
     seen: set[TrajectoryKey] = set()
     for log in evaluation.logs:
-        place = readable(str(log.file))
+        location = readable(str(log.file))
         for sample in read_samples(log, root):
             if isinstance(sample, Damaged):
-                yield Unreadable(place, reason(sample))
+                yield Unreadable(location, reason(sample))
                 continue
             key = None
             try:
@@ -440,7 +443,7 @@ def _load_evaluation(evaluation: _Evaluation, root: DataFolder, want: Want, need
                     yield make_trajectory(sample, key, needs)
                 seen.add(key)
             except (ValueError, RecursionError) as error:
-                where = f"{place}: sample {key.task_id}" if key else place
+                where = f"{location}: sample {key.task_id}" if key else location
                 yield Unreadable(where, reason(error), key)
 
 
@@ -461,7 +464,7 @@ def _key(sample: Sample, evaluation: _Evaluation) -> TrajectoryKey:
 
 
 def _evaluations(logs: Sequence[EvalLog]) -> Iterator[_Evaluation]:
-    """Group the logs by evaluation, in the order in which those began."""
+    """Group the logs by evaluation, in the order of their start."""
     ordered = sorted(logs, key=_started)
     by_task: dict[str, list[EvalLog]] = {}
     for log in ordered:

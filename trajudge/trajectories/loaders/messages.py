@@ -1,7 +1,7 @@
-"""Message logs: conversations of agents with their tools, in the forms of the Anthropic, OpenAI,
-Gemini and Bedrock APIs, LangChain, the Vercel AI SDK and ShareGPT.
+"""Message logs: conversations of agents with tools, in the formats of the Anthropic, OpenAI, Gemini
+and Bedrock APIs, LangChain, the Vercel AI SDK and ShareGPT.
 
-Records are located in files, a form is recognised and translated, its events become steps.
+Records are located in files, a format is recognised and translated, its events become steps.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ _TOOL_RESPONSE = re.compile(r"\s*<tool_response>\s*(.*?)\s*</tool_response>\s*",
 
 _CALL_BLOCKS = {"tool_use", "tool_call", "function_call", "tool_call_chunk", "input_json_delta"}
 
-# Parts of a message of the AI SDK that are no words and no act.
+# Parts of a message of the AI SDK that are neither text nor a call.
 _SILENT_PARTS = {"step-start", "source-url", "source-document", "source", "file"}
 
 Message = Mapping[str, Any]
 
 
 def form_of(entries: Sequence[object]) -> str:
-    """Describe the form of entries that are none that is known, by roles, types or fields."""
+    """Describe entries of an unknown format, by roles, types or fields."""
     objects = [one for one in entries if isinstance(one, dict)]
     for name in ("role", "type", "from"):
         if named := [*dict.fromkeys(str(one[name]) for one in objects if name in one)]:
@@ -94,16 +94,16 @@ def form_of(entries: Sequence[object]) -> str:
 
 
 class Translator:
-    """Translates the entries of one conversation, in their order: calls without an id get one,
-    which the next result of the same name takes."""
+    """Translates the entries of one conversation, in order: calls without an id get one, which
+    the next result with the same name takes."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str, str]] = []
         self._count = 0
 
     def messages(self, entry: Message) -> Iterator[Message]:
-        """Yield the messages of an entry in the blocks of Anthropic's; one of OpenAI's or
-        Anthropic's as it is."""
+        """Yield the messages of an entry as Anthropic's blocks; messages of OpenAI or Anthropic
+        are unchanged."""
         form = next((form for form in FORMS if form.recognises(entry)), None)
         if form is not None:
             yield from form.messages(self, entry)
@@ -142,7 +142,7 @@ class Translator:
         yield {**entry, "content": [block for block in blocks if block]}
 
     def of_langchain(self, entry: Message) -> Iterator[Message]:
-        """Yield the message of one of LangChain's, dumped by any of its ways."""
+        """Yield the message of one of LangChain's, in any of its serialisations."""
         if read := _langchain(entry):
             yield _of_langchain(*read)
 
@@ -192,8 +192,8 @@ class Translator:
             raise Damaged(_unknown(f"a part with the fields {', '.join(map(_short, fields))}"))
 
     def of_ai_sdk(self, entry: Message) -> Iterator[Message]:
-        """Yield the messages of the AI SDK's parts: a ``UIMessage`` holds calls, their results and
-        what the agent said next."""
+        """Yield the messages of the AI SDK's parts: a ``UIMessage`` has calls, their results and
+        the agent's next text."""
         parts = entry["parts"] if isinstance(entry.get("parts"), list) else entry["content"]
         role = "assistant" if entry.get("role") == "assistant" else _user(entry)
         blocks: list[Message] = []
@@ -212,7 +212,7 @@ class Translator:
             yield {"role": "user", "content": results}
 
     def _sdk_part(self, part: object) -> tuple[Message | None, Message | None]:
-        """Return the block of a part, and the result that it holds, too."""
+        """Return the block of a part, and the result that it may have."""
         if not isinstance(part, dict):
             return {"type": "text", "text": part}, None
         kind = str(part.get("type", ""))
@@ -281,8 +281,8 @@ class Translator:
 
 
 class MessageForm(NamedTuple):
-    """A form of messages: how an entry of it is recognised and translated. An entry of one that is
-    not ``clear`` is known as one by its role alone."""
+    """A message format: how its entries are recognised and translated. An entry that is not
+    ``clear`` is recognised by its role alone."""
 
     name: str
     recognises: Callable[[Message], bool]
@@ -324,7 +324,7 @@ KNOWN = ", ".join(
 
 
 def unknown_form(entries: Sequence[object]) -> Damaged:
-    """Return the refusal of entries that are of no form known."""
+    """Return the error for entries of an unknown format."""
     return Damaged(_unknown(form_of(entries)))
 
 
@@ -362,7 +362,7 @@ def _of_langchain(role: str, fields: Message) -> Message:
     ids = {call.get("id") for call in calls}
     content = fields.get("content")
     if isinstance(content, list) and calls:
-        # The calls stand among the blocks as well, as the provider wrote them.
+        # The blocks contain the calls as well, in the provider's format.
         content = [
             block
             for block in content
@@ -383,8 +383,8 @@ def _of_langchain(role: str, fields: Message) -> Message:
 
 
 def _of_converse(block: Message) -> Message | None:
-    """Translate one block of Bedrock's Converse API, a union of one field each; None for one that
-    says nothing."""
+    """Translate one block of Bedrock's Converse API, a union of one field each; None for an
+    uninformative one."""
     name, value = next((one for one in block.items() if one[1] is not None), ("", None))
     if name not in _CONVERSE:
         raise Damaged(_unknown(f"a block with the field {_short(name)}"))
@@ -465,7 +465,7 @@ def _is_sdk_part(part: object) -> bool:
 
 
 def _content_part(part: object) -> object:
-    """Return a part of a result's content in the form of a message's parts."""
+    """Return a part of a result's content as a part of a message."""
     if isinstance(part, dict) and part.get("type") in ("media", "image-data", "file-data"):
         return {"type": "image", "image": part.get("data")}
     return part
@@ -520,8 +520,8 @@ ImageOpener = Callable[[str], ImageRef]
 
 
 class AgentCall(NamedTuple):
-    """One call of a tool. ``text`` is the call as an action shows it, ``name({json})``; ``fields``
-    the arguments, empty where they are no JSON object."""
+    """One call of a tool. ``text`` is the call in an action, ``name({json})``; ``fields`` are
+    the arguments, empty if they are not a JSON object."""
 
     id: str
     name: str
@@ -530,12 +530,12 @@ class AgentCall(NamedTuple):
 
     @property
     def is_computer(self) -> bool:
-        """Tell whether the tool is a screen, whose texts are no page."""
+        """Return True if the tool is a screen, whose texts are not pages."""
         return self.name.lower().rpartition(".")[2] in {"computer", "computer_use"}
 
 
 class AgentTurn(NamedTuple):
-    """What the agent thought, said and called before it saw anything new."""
+    """The agent's thoughts, text and calls between two observations."""
 
     thoughts: tuple[str, ...]
     texts: tuple[str, ...]
@@ -543,7 +543,7 @@ class AgentTurn(NamedTuple):
 
 
 class CallResult(NamedTuple):
-    """What a tool gave back for the call ``call_id``."""
+    """The result of the call ``call_id``."""
 
     call_id: str
     texts: tuple[str, ...]
@@ -553,7 +553,7 @@ class CallResult(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """What the user, or the program in the user's name, told or showed."""
+    """A message of the user, or of the program in the user's name."""
 
     texts: tuple[str, ...]
     images: tuple[ImageRef, ...] = ()
@@ -565,10 +565,10 @@ Event = AgentTurn | CallResult | UserMessage
 def read_events(
     items: Sequence[object], open_image: ImageOpener, warnings: list[str]
 ) -> list[Event]:
-    """Return the events of a conversation in order; what cannot be read is said in ``warnings``.
+    """Return the events of a conversation in order; unreadable parts are reported in ``warnings``.
 
-    Raises Damaged for a conversation of more than 20,000 entries, and for one with entries that
-    are of no form known.
+    Raises Damaged for a conversation of more than 20,000 entries, and for entries of an unknown
+    format.
     """
     if len(items) > MAX_ENTRIES:
         raise Damaged(f"the conversation has more than {MAX_ENTRIES:,} entries")
@@ -581,7 +581,7 @@ def read_events(
 
 
 class _EventReader:
-    """Collects events; the agent's turn stays open until something else happens."""
+    """Collects events; the agent's turn remains open until another event."""
 
     def __init__(self, open_image: ImageOpener, warnings: list[str]) -> None:
         self.events: list[Event] = []
@@ -649,7 +649,7 @@ class _EventReader:
             self._read_chat_call(call)
 
     def _read_block(self, block: object) -> None:
-        """Read one block of what the agent gave."""
+        """Read one block of the agent's message."""
         kind = str(block.get("type", "")) if isinstance(block, dict) else "text"
         if not isinstance(block, dict) or kind in _TEXTS:
             for words in self._contents([block])[0]:
@@ -694,7 +694,7 @@ class _EventReader:
         self._add_call(call.get("id"), name, arguments)
 
     def _read_item(self, item: Mapping[str, Any], kind: str) -> None:
-        """Read an item of the Responses API that has no role."""
+        """Read an item of the Responses API without a role."""
         if kind == "reasoning":
             for name in ("summary", "content"):
                 parts = item.get(name)
@@ -741,7 +741,7 @@ class _EventReader:
         self.events.append(CallResult(call, texts, images, is_error, text(url)))
 
     def _contents(self, blocks: Iterable[object]) -> tuple[tuple[str, ...], tuple[ImageRef, ...]]:
-        """Return the texts and the pictures of blocks of content."""
+        """Return the texts and the images of blocks of content."""
         texts: list[str] = []
         images: list[ImageRef] = []
         for block in blocks:
@@ -767,8 +767,8 @@ class _EventReader:
             self._thoughts.append(known)
 
     def _add_call(self, call_id: object, name: object, arguments: object) -> None:
-        """Add a call; ``arguments`` is an object or its JSON text. Arguments that are no JSON stay
-        as they are, with a warning. Raises Damaged for a call that names no tool."""
+        """Add a call; ``arguments`` is an object or its JSON text. Arguments that are not JSON
+        are kept, with a warning. Raises Damaged for a call without a tool's name."""
         if not isinstance(name, str) or not name:
             raise Damaged(f"a call of a tool names no tool (its name is {type(name).__name__})")
         label, fields = readable(name), arguments
@@ -802,10 +802,10 @@ def _listed(message: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def image_source(block: Mapping[str, Any]) -> str:
-    """Return where a block says its picture is: a data URL, a URL, a path, or a file's id.
+    """Return the source of a block's image: a data URL, a URL, a path, or a file's id.
 
     Anthropic: ``source``; OpenAI: ``image_url`` (text, or an object with ``url``) or ``file_id``;
-    inspect_ai: ``image``; LangChain: ``base64``, ``data`` or ``url``. Empty if nowhere.
+    inspect_ai: ``image``; LangChain: ``base64``, ``data`` or ``url``. Empty without one.
     """
     source = block.get("source", block.get("image_url", block.get("image")))
     if isinstance(encoded := block.get("base64", block.get("data")), str):
@@ -820,7 +820,7 @@ def image_source(block: Mapping[str, Any]) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return what has no form of its own as JSON, without what only its server can read."""
+    """Return an unknown block as JSON, without parts that only its server can read."""
     if isinstance(value, dict):
         value = {name: part for name, part in value.items() if name not in _DROPPED}
     return json.dumps(value, ensure_ascii=False)
@@ -830,7 +830,7 @@ LEVELS = 1
 
 _SUFFIXES = (".json", ".jsonl")
 
-# Names that tell nothing of the task: the folder has its name.
+# Generic names: the folder has the name of the task.
 _NAMELESS = {"messages", "conversation", "trajectory", "history", "log", "responses", "chat"}
 
 # Formats of others whose files look alike.
@@ -850,17 +850,17 @@ _JSON: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 class LogRecord(NamedTuple):
-    """A record with a conversation: its place for messages, its fields, and the task id and the
-    agent of a record that names none."""
+    """A record with a conversation: its messages, its fields, and defaults for task id and
+    agent."""
 
-    place: str
+    location: str
     fields: Mapping[str, Any]
     task_id: str
     agent: str
 
 
 def looks_like_log(file: Path) -> bool:
-    """Tell by the first 64 KiB whether the file holds a conversation."""
+    """Return True if the first 64 KiB of the file contain a conversation."""
     if file.suffix not in _SUFFIXES or file.name in _OTHERS:
         return False
     head = detection.head(file).lstrip(b"\xef\xbb\xbf \r\n\t")
@@ -870,7 +870,7 @@ def looks_like_log(file: Path) -> bool:
 
 
 def log_files(path: Path) -> list[Path]:
-    """List the file itself, or the JSON files in the folder and in those inside it."""
+    """List the file itself, or the JSON files in the folder and its subfolders."""
     if path.is_file():
         return [path.resolve()]
     inside = detection.files(path, "*.json*", levels=LEVELS)
@@ -878,7 +878,7 @@ def log_files(path: Path) -> list[Path]:
 
 
 def read_records(file: Path, root: DataFolder) -> Iterator[LogRecord | Unreadable]:
-    """Yield the records of a file; what is none is Unreadable. Raises UserError for a file that
+    """Yield the records of a file; invalid ones are Unreadable. Raises UserError for a file that
     cannot be opened."""
     if file.suffix == ".jsonl":
         yield from _records_of_lines(file, root)
@@ -895,7 +895,7 @@ def read_records(file: Path, root: DataFolder) -> Iterator[LogRecord | Unreadabl
 
 
 def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unreadable]:
-    """Yield one record a line, or a single one where the lines are messages."""
+    """Yield one record per line, or a single one if the lines are messages."""
     lines = (_value(file, line) for line in read_lines(file, folder=root))
     first = next(lines, None)
     if is_entry(first):
@@ -916,15 +916,15 @@ def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unre
 
 
 def _value(file: Path, line: Line) -> object:
-    place = f"{readable(str(file))}:{line.number}"
+    location = f"{readable(str(file))}:{line.number}"
     if line.problem:
-        return Unreadable(place, line.problem)
+        return Unreadable(location, line.problem)
     try:
         return _decoded(line.data)
     except Damaged as error:
-        return Unreadable(place, str(error))
+        return Unreadable(location, str(error))
     except (ValueError, RecursionError) as error:
-        return Unreadable(place, f"the line is no JSON: {reason(error)}")
+        return Unreadable(location, f"the line is no JSON: {reason(error)}")
 
 
 def _decoded(content: bytes) -> object:
@@ -939,8 +939,8 @@ def _record(file: Path, fields: Mapping[str, Any], number: int | None) -> LogRec
     if name.lower() in _NAMELESS:
         name, agent = agent, name_of(folder.resolve().parent)
     suffix = "" if number is None else f"-{number}"
-    place = readable(str(file)) + ("" if number is None else f":{number}")
-    return LogRecord(place, fields, f"{name}{suffix}", agent)
+    location = readable(str(file)) + ("" if number is None else f":{number}")
+    return LogRecord(location, fields, f"{name}{suffix}", agent)
 
 
 _LISTS = ("messages", "conversation", "conversations", "contents", "trajectory", "values")
@@ -954,14 +954,14 @@ _RUN_FIELDS = (
 
 _AGENTS = ("assistant", "model")
 
-# A message that says nothing: what an API gave next is the agent's next turn.
+# An empty message: the API's next output is the agent's next turn.
 _BREAK = {"role": "user", "content": None}
 
 _ITEMS = {"message", "reasoning", "compaction", "item_reference"}
 
 
 def is_entry(value: object) -> bool:
-    """Tell whether the value is a message or an item of a conversation."""
+    """Return True if the value is a message or an item of a conversation."""
     if not isinstance(value, dict):
         return False
     kind = str(value.get("type", ""))
@@ -972,9 +972,9 @@ def is_entry(value: object) -> bool:
 
 def find_records(value: object) -> list[dict[str, Any]]:
     """Return the records of a file, each with one conversation: the object itself, or those of a
-    list; a list of entries, or of what an API was sent and gave, is one conversation, of the APIs
-    that are sent all of it each time one for each task. In a list that holds something else as
-    well, requests and responses are joined as far as they follow each other."""
+    list. A list of entries, or of an API's requests and responses, is one conversation; with
+    APIs whose requests repeat the conversation it is one per task. In a list with other values,
+    consecutive requests and responses are joined."""
     objects = [one for one in (value if isinstance(value, list) else [value]) if _is_object(one)]
     exchanges = exchanges_of(objects)
     if exchanges and (isinstance(value, list) or exchanges[0].resends):
@@ -991,8 +991,8 @@ def find_records(value: object) -> list[dict[str, Any]]:
 
 
 def _grouped(values: Iterable[object]) -> Iterator[tuple[int, list[Any]]]:
-    """Yield values with their positions, counted from 1: an object alone or, with the position of
-    the first, those of one run that follow each other. Other values stand alone."""
+    """Yield values with their positions, from 1: an object alone, or consecutive ones of one run
+    with the position of the first. Other values are yielded alone."""
     held: list[Any] = []  # most objects stand alone
     number = 0
     for at, value in enumerate(values, 1):
@@ -1011,12 +1011,12 @@ def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
 
 
 def find_entries(value: object) -> list[object]:
-    """Return the entries of the conversation that the value is or holds; empty if none."""
+    """Return the entries of the conversation that the value is or contains; empty without one."""
     if isinstance(value, dict):
         exchange = _exchange(value)
         if exchange and exchange.response and not exchange.resends:
             return [*exchange.request, *exchange.response]
-        lists = (value.get(place) for place in _PLACES)
+        lists = (value.get(location) for location in _PLACES)
         entries = next((entries for one in lists if (entries := find_entries(one))), [])
         return [*entries, *_last_message(value)]
     if not isinstance(value, list):
@@ -1027,13 +1027,13 @@ def find_entries(value: object) -> list[object]:
 
 
 def listed_entries(value: Mapping[str, Any]) -> list[object]:
-    """Return the list that stands where a conversation may stand, whatever its entries are."""
+    """Return the list in a field for conversations, whatever its entries."""
     return next((entries for name in _PLACES if (entries := _entries(value.get(name)))), [])
 
 
 def _last_message(value: Mapping[str, Any]) -> list[object]:
-    """Return what a response of Gemini or of Bedrock's Converse API adds to the request that stands
-    in one object with it."""
+    """Return the message that a response of Gemini or Bedrock's Converse API adds to the request
+    in the same object."""
     candidates, output = value.get("candidates"), value.get("output")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     message = first.get("content") if isinstance(first, dict) else None
@@ -1043,9 +1043,9 @@ def _last_message(value: Mapping[str, Any]) -> list[object]:
 
 
 class ApiExchange(NamedTuple):
-    """What an API was sent and what it gave, either empty where it was not recorded; ``fields`` are
-    those of both objects. An API that ``resends`` (chat, messages) is sent the whole conversation
-    each time; the Responses API may be sent what is new."""
+    """A request to an API and its response, either empty if it was not recorded; ``fields`` are
+    those of both objects. Requests of an API that ``resends`` (chat, messages) repeat the
+    conversation; those of the Responses API may have only new entries."""
 
     fields: Mapping[str, Any]
     request: Sequence[object]
@@ -1073,7 +1073,7 @@ def _exchange(value: dict[str, Any]) -> ApiExchange | None:
 
 
 def _merged(value: dict[str, Any]) -> dict[str, Any]:
-    """Return what stands under ``request`` and ``response`` as one object."""
+    """Return the contents of ``request`` and ``response`` as one object."""
     request, response = value.get("request"), value.get("response")
     if not isinstance(request, dict) or not isinstance(response, dict):
         return value
@@ -1082,15 +1082,15 @@ def _merged(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answers(exchange: ApiExchange, last: ApiExchange) -> bool:
-    """Return True if it is the response to the request ``last``."""
+    """Return True if the value is the response to the request ``last``."""
     is_response = bool(exchange.response) and not exchange.request
     is_open = bool(last.request) and not last.response
     return is_response and is_open and exchange.resends is last.resends
 
 
 def _continues(before: Sequence[dict[str, Any]], value: dict[str, Any]) -> bool:
-    """Return True if the value is the response, or the next request, of the same run as the objects
-    before it."""
+    """Return True if the value is the response, or the next request, of the same run as the
+    objects before it."""
     previous = _merged(value).get("previous_response_id")
     if previous and previous == _merged(before[-1]).get("id"):
         return True
@@ -1104,8 +1104,8 @@ def _continues(before: Sequence[dict[str, Any]], value: dict[str, Any]) -> bool:
 
 
 def exchanges_of(objects: Sequence[dict[str, Any]]) -> list[ApiExchange]:
-    """Return the exchanges of a log, requests with the responses that follow them; none if it holds
-    something else as well."""
+    """Return the exchanges of a log, requests with the responses that follow them; empty if it
+    has other values."""
     made: list[ApiExchange] = []
     for exchange in map(_exchange, objects):
         if exchange is None or (made and made[-1].resends is not exchange.resends):
@@ -1116,7 +1116,7 @@ def exchanges_of(objects: Sequence[dict[str, Any]]) -> list[ApiExchange]:
                 fields={**begun.fields, **exchange.fields}, response=exchange.response
             )
         made.append(exchange)
-    # A response alone is a message of the messages API, and of chat it tells no task.
+    # A single response is a message of the messages API; one of chat has no task.
     is_log = all(one.request or not one.resends for one in made) and any(
         one.response for one in made
     )
@@ -1124,8 +1124,8 @@ def exchanges_of(objects: Sequence[dict[str, Any]]) -> list[ApiExchange]:
 
 
 def _runs(exchanges: Sequence[ApiExchange]) -> Iterator[list[ApiExchange]]:
-    """Yield the exchanges of each run: where all is sent each time, another first message of the
-    user's begins another one."""
+    """Yield the exchanges of each run; with APIs whose requests repeat the conversation, a
+    different first message of the user begins a new run."""
     run: list[ApiExchange] = []
     for exchange in exchanges:
         if run and exchange.resends and _opening(exchange.request) != _opening(run[0].request):
@@ -1140,8 +1140,8 @@ def _runs(exchanges: Sequence[ApiExchange]) -> Iterator[list[ApiExchange]]:
 
 
 def _stated(run: Sequence[ApiExchange]) -> dict[str, Any]:
-    """Return what the exchanges say of the run, the last one that says it; their ids are those of
-    responses, not the task's."""
+    """Return the run's fields in the exchanges, of repeated ones the last; their ids belong to
+    responses, not to the task."""
     pairs = ((name, one.fields.get(name)) for one in run for name in _RUN_FIELDS)
     return {name: value for name, value in pairs if value is not None}
 
@@ -1151,15 +1151,15 @@ def _entries_of(run: Sequence[ApiExchange]) -> list[object]:
         return _joined([[*one.request, *one.response] for one in run])
     entries = [*run[0].request, *run[0].response]
     for exchange in run[1:]:
-        # New is what stands behind the last turn of the agent's that something follows.
+        # New entries are those after the agent's last turn that is followed by others.
         turns = [at for at, one in enumerate(exchange.request[:-1]) if _role(one) in _AGENTS]
         entries += [*exchange.request[turns[-1] + 1 if turns else 0 :], *exchange.response]
     return entries
 
 
 def _joined(exchanges: Sequence[list[object]]) -> list[object]:
-    """Join conversations that follow each other: one that begins as the first did holds all that
-    was before; of others those entries are left out whose id is there already."""
+    """Join consecutive conversations: one that begins like the first includes all entries
+    before; of others, entries with an id that is already present are removed."""
     entries: list[object] = []
     for exchange in exchanges:
         if entries and exchange and exchange[0] == entries[0]:
@@ -1177,7 +1177,7 @@ def _records_id(entry: object) -> str | None:
 
 
 def _opening(messages: Sequence[object]) -> object:
-    """Return the first text of the user's, which stays when pictures beside it are removed."""
+    """Return the user's first text, which is unchanged when images next to it are removed."""
     first = next((entry for entry in messages if _role(entry) == "user"), None)
     content = first.get("content") if isinstance(first, dict) else None
     blocks = content if isinstance(content, list) else [content]
@@ -1195,7 +1195,7 @@ def _messages_of(value: Mapping[str, Any]) -> list[object]:
 
 
 def _answer_of(value: Mapping[str, Any]) -> list[object]:
-    """Return the agent's message of a response of the chat or the messages API."""
+    """Return the agent's message in a response of the chat or the messages API."""
     if value.get("type") == "message" and _role(value) == "assistant":
         return [value]
     choices = value.get("choices")
@@ -1212,14 +1212,14 @@ _FINISHING = {"done", "finish", "submit", "terminate", "answer"}
 
 _ANSWER_FIELDS = ("text", "answer", "result")
 
-# What programs write in place of pictures that they cut out of long conversations.
+# Replacements that programs write for images removed from long conversations.
 _REMOVED = re.compile(
     r"\[\s*(?:image|screenshot)s?\s+(?:removed|omitted|pruned|cleared)[^\]]*\]", re.I
 )
 
 
 class Course(NamedTuple):
-    """The steps of a run and how it ended; ``telemetry`` counts the steps with an action and the
+    """The steps of a run and its end; ``telemetry`` counts the steps with an action and the
     tools' errors."""
 
     steps: tuple[Step, ...]
@@ -1230,8 +1230,8 @@ class Course(NamedTuple):
 
 
 def course_of(events: Sequence[Event], goals: Collection[str], warnings: list[str]) -> Course:
-    """Return the course of a conversation. ``goals`` are texts of the user that say the task and
-    are no observation, however often they are repeated."""
+    """Return the course of a conversation. ``goals`` are the user's texts that state the task
+    and are no observation, however often they are repeated."""
     turns = [event for event in events if isinstance(event, AgentTurn)]
     last = turns[-1] if turns else None
     walk = _Walk(goals, warnings)
@@ -1259,7 +1259,7 @@ def course_of(events: Sequence[Event], goals: Collection[str], warnings: list[st
 
 
 def _last_words(call: AgentCall) -> str | None:
-    """Return the answer that a finishing call gives, as JSON if it is no text; None for any other
+    """Return the answer of a finishing call, as JSON if it is not a text; None for any other
     call."""
     if call.name.lower() not in _FINISHING:
         return None
@@ -1269,7 +1269,7 @@ def _last_words(call: AgentCall) -> str | None:
 
 
 class _Walk:
-    """Goes through a conversation with what came in since the last step."""
+    """Converts a conversation to steps, with the observations since the last step."""
 
     def __init__(self, goals: Collection[str], warnings: list[str]) -> None:
         self.steps: list[Step] = []
@@ -1283,7 +1283,7 @@ class _Walk:
         self._warnings = warnings
 
     def take_turn(self, turn: AgentTurn, *, is_last: bool) -> None:
-        """Make a step of a turn with calls; keep the words of one without for the next step."""
+        """Add a step for a turn with calls; keep the text of one without for the next step."""
         self._reasoning += turn.thoughts
         if turn.calls or not is_last:
             self._reasoning += turn.texts
@@ -1293,7 +1293,7 @@ class _Walk:
             self._calls |= {call.id: call for call in self._waiting}
 
     def close(self) -> None:
-        """Add the last step, if anything was seen or thought after the last call."""
+        """Add the last step, if there was an observation or a thought after the last call."""
         if self.results or self.messages or self._reasoning or not self.steps:
             self._add_step(None)
         elif self._waiting:
@@ -1310,8 +1310,8 @@ class _Walk:
         self._reasoning = []
 
     def _observe(self) -> Observation:
-        """Return what came in since the last step, the results in the order of their calls."""
-        order = {call.id: place for place, call in enumerate(self._waiting)}
+        """Return the observations since the last step, results in the order of their calls."""
+        order = {call.id: location for location, call in enumerate(self._waiting)}
         results = sorted(self.results, key=lambda result: order.get(result.call_id, len(order)))
         self._check_answered(results)
         pages: list[str] = []
@@ -1360,7 +1360,7 @@ class _Walk:
 KIND = "messages"
 DETECTION_RANK = 3
 
-# What says whether the run was right: it becomes the reward, and reaches no prompt.
+# Fields with the outcome: they become the reward, and reach no prompt.
 LEAKS = ("reward", "score", "success")
 
 _GOALS = ("goal", "task", "instruction")
@@ -1375,17 +1375,17 @@ _MAX_ID = 1000
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the file, or one in the folder or in those inside, is a message log."""
+    """Return True if the file, or one in the folder or its subfolders, is a message log."""
     if path.is_file():
         return looks_like_log(path)
     return any(map(looks_like_log, log_files(path)[: detection.MAX_FILES]))
 
 
 def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the conversations of the file, or of the files in the folder and in those inside it.
+    """Yield the conversations of the file, or of the files in the folder and its subfolders.
 
-    Runs of the same agent on the same task that have no ``attempt`` are counted in the order read.
-    Raises UserError if there is no JSON file.
+    Runs of the same agent on the same task without an ``attempt`` are numbered in the order in
+    which they are read. Raises UserError without a JSON file.
     """
     files = log_files(path)
     if not files:
@@ -1406,7 +1406,7 @@ def _load(files: list[Path], root: DataFolder, want: Want, needs: Needs) -> Load
             if want(key):
                 yield _trajectory(record, key, values)
         except (ValueError, OSError, RecursionError) as error:
-            yield Unreadable(record.place, reason(error), key)
+            yield Unreadable(record.location, reason(error), key)
 
 
 def _records(files: list[Path], root: DataFolder) -> Iterator[LogRecord | Unreadable]:
@@ -1429,7 +1429,7 @@ def _key(record: LogRecord, attempts: Counter[TrajectoryKey], values: Values) ->
         raise Damaged(f"the name of the task or of its agent has more than {_MAX_ID:,} characters")
     benchmark, agent, task_id = names
     key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
-    # Labels name the attempt: one that is counted instead may be another.
+    # Labels refer to the attempt, from which a counted one may differ.
     attempt = values.whole(fields.get("attempt"), "attempt")
     if attempt is not None and 0 <= attempt < 10**9:
         return key.model_copy(update={"attempt": attempt})
@@ -1440,7 +1440,7 @@ def _key(record: LogRecord, attempts: Counter[TrajectoryKey], values: Values) ->
 
 
 def _task_id(fields: Mapping[str, Any], values: Values) -> str | None:
-    """Return the task's id; that of a response of an API is none."""
+    """Return the task's id; the id of an API's response does not count."""
     task_id = values.name(fields.get("task_id", fields.get("id")), "task_id")
     return None if task_id is None or task_id.startswith(_RESPONSES) else task_id
 
@@ -1475,7 +1475,7 @@ def _trajectory(record: LogRecord, key: TrajectoryKey, values: Values) -> Trajec
 
 
 def _reward(fields: Mapping[str, Any], values: Values) -> float | None:
-    """Return the first reward that is stated; others that differ are named."""
+    """Return the first reward; different further ones give a warning."""
     read = {name: values.number(fields.get(name), name) for name in LEAKS}
     stated = {name: reward for name, reward in read.items() if reward is not None}
     if len({*stated.values()}) > 1:
@@ -1485,7 +1485,7 @@ def _reward(fields: Mapping[str, Any], values: Values) -> float | None:
 
 
 def image_opener(values: Values) -> ImageOpener:
-    """Open the pictures of one conversation, which are counted from 1."""
+    """Return a function that opens the images of one conversation, counted from 1."""
     count = 0
 
     def open_image(source: str) -> ImageRef:

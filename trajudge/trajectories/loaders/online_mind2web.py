@@ -1,21 +1,20 @@
 """Online-Mind2Web submissions: ``<task_id>/result.json`` and screenshots in ``trajectory/``.
 
 A result with a ``schema_version`` is of version 2. In version 1,
-``trajectory/N_full_screenshot.png`` is what the agent saw after its action N, counted from 1 (0 is
-the page it started on), so step i, counted from 0, observes screenshot i, and the last one stands
-on a last step without an action; a number that no file has was never recorded: published
-submissions leave some out. The format names no agent: it is the name of the folder that holds the
-task folders. A suffix on the task id (``<task_id>_110325``) tells repeated submissions apart; the
-key has the id without it, and the attempt counts submissions of one task in the order of their
-folders' names. There is no official reward; the experts' labels are read by
-``annotations.online_mind2web``.
+``trajectory/N_full_screenshot.png`` shows the page after action N, counted from 1 (0 is the start
+page), so that step i, counted from 0, observes screenshot i, and the last one is on a last step
+without an action; a missing number was never recorded: published submissions omit some. The format
+has no agent: it is the name of the folder with the task folders. A suffix on the task id
+(``<task_id>_110325``) distinguishes repeated submissions; the key has the id without it, and the
+attempt counts submissions of one task in the order of their folders' names. There is no official
+reward; ``annotations.online_mind2web`` reads the experts' labels.
 
-Schema ``online-mind2web-v2`` has one object a step instead of parallel lists. A step names its own
-screenshot, which shows the page right before its action, the page's address (of a navigation: its
+Schema ``online-mind2web-v2`` has one object per step instead of parallel lists. A step names its
+own screenshot, which shows the page before its action, the page's address (of a navigation: its
 destination) and the thought behind the action; the last one is ``TASK_COMPLETE -> ANSWER: ...``.
-What the schema requires is checked, for it keeps an action from being paired with another step's
-screenshot or thought: a result that breaks a rule is unreadable. Unknown fields cost a warning.
-RunSource: ``data/schema_v2`` of the benchmark's repository.
+The schema's requirements are checked, because they prevent an action from being paired with another
+step's screenshot or thought: a result that violates one is unreadable. Unknown fields give a
+warning. Source: ``data/schema_v2`` of the benchmark's repository.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _NotBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
 class _Schema(BaseModel):
-    """Fields of the schema; each description is the mend of a wrong value."""
+    """Fields of the schema; each description is the fix for a wrong value."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -96,14 +95,14 @@ class _ResultV2(_Schema):
     @model_validator(mode="after")
     def _check_steps(self) -> Self:
         for index, entry in enumerate(self.action_history):
-            place, suffix = f"action_history[{index}]", _STATUS.search(entry.action)
+            location, suffix = f"action_history[{index}]", _STATUS.search(entry.action)
             if entry.step != index:
                 raise ValueError(
-                    f"{place}.step is {entry.step}: number the steps from 0, here {index}"
+                    f"{location}.step is {entry.step}: number the steps from 0, here {index}"
                 )
             if entry.action_status and suffix and suffix[1] != entry.action_status:
                 raise ValueError(
-                    f"{place}.action_status is {entry.action_status}, but the action ends with "
+                    f"{location}.action_status is {entry.action_status}, but the action ends with "
                     f"{suffix[1]}: make them agree"
                 )
         action, answer = self.action_history[-1].action, self.agent_final_answer
@@ -122,8 +121,8 @@ class _ResultV2(_Schema):
 
 
 def _checked(result: object) -> _ResultV2:
-    """Check a result against the schema. Raises Damaged naming the first field that breaks it, and
-    the mend."""
+    """Check a result against the schema. Raises Damaged with the first invalid field, and the
+    fix."""
     try:
         return _ResultV2.model_validate(result)
     except ValidationError as refused:
@@ -131,22 +130,22 @@ def _checked(result: object) -> _ResultV2:
     if error["type"] == "value_error":
         raise Damaged(error["msg"].removeprefix("Value error, "))
     names = [part for part in error["loc"] if isinstance(part, str)]
-    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error["loc"])[1:]
-    if place == "action_history":
+    location = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error["loc"])[1:]
+    if location == "action_history":
         raise Damaged("action_history is no list of steps: write one object a step")
     if names == ["action_history"]:
         raise Damaged(
-            f"{place} is no object: write step, screenshot, action and thought, or leave out "
+            f"{location} is no object: write step, screenshot, action and thought, or leave out "
             "schema_version for a result of version 1"
         )
     kind = _StepV2 if len(names) > 1 else _ResultV2
     shown = "missing" if error["type"] == "missing" else repr(error["input"])[:_SHOWN]
-    raise Damaged(f"{place} is {shown}: {kind.model_fields[names[-1]].description}")
+    raise Damaged(f"{location} is {shown}: {kind.model_fields[names[-1]].description}")
 
 
 def _screenshot(run: RunReader, name: str, index: int) -> ImageRef | None:
-    """Refer to a file in the folder ``trajectory``; results that were never unpacked have the
-    picture inline, or an address, which is not fetched."""
+    """Return a reference to a file in the folder ``trajectory``; results that were never
+    unpacked have the image inline, or a URL, which is not downloaded."""
     if name.startswith("data:"):
         return run.inline_picture(name, f"of step {index}")
     if name.startswith(_IN_TRANSIT):
@@ -155,10 +154,10 @@ def _screenshot(run: RunReader, name: str, index: int) -> ImageRef | None:
     return run.named_picture(name, run.path / "trajectory")
 
 
-def _unknown(record: _Schema, place: str) -> Iterator[str]:
+def _unknown(record: _Schema, location: str) -> Iterator[str]:
     for name in record.model_extra or ():
         if name != "schema_version":
-            yield f"The schema knows no field {place}{name}: it is not read."
+            yield f"The schema knows no field {location}{name}: it is not read."
 
 
 KIND = "online-mind2web"
@@ -202,8 +201,8 @@ def _sources(path: Path) -> list[RunSource]:
 
 
 def _source(root: DataFolder, folder: Path) -> RunSource:
-    """Make the source with the key by ``result.json``, or by the folder's name where that cannot be
-    read."""
+    """Return the source with the key of ``result.json``, or of the folder's name if that cannot
+    be read."""
     try:
         stated = decode(root, folder / _RESULT, _Id).task_id
         raw = Values().name(stated, "task_id") or name_of(folder)

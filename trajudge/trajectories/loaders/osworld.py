@@ -1,17 +1,17 @@
-"""OSWorld-style logs: a folder for each example, with ``traj.jsonl``, pictures and ``result.txt``.
+"""OSWorld-style logs: a folder per example, with ``traj.jsonl``, images and ``result.txt``.
 
-``<root>/<action space>/<observation>/<model>/<domain>/<example>/``, of which derived projects drop
-levels. A line is one action and names the picture taken *after* it: step i sees the picture of the
-line before, step 0 the initial state where it was kept, and a last step without action sees the
-last picture. ``screenshot_file_before_exec`` needs no such shift. The goal stands in the lines or
-in ``evaluation_examples`` beside the root, whose evaluator is never read; the reward in
+``<root>/<action space>/<observation>/<model>/<domain>/<example>/``, of which derived projects omit
+levels. A line is one action and names the image taken *after* it: step i has the image of the line
+before, step 0 the initial state if it was kept, and a last step without action the last image.
+``screenshot_file_before_exec`` needs no such shift. The goal is in the lines or in
+``evaluation_examples`` next to the root, whose evaluator is never read; the reward in
 ``result.txt``.
 
-Actions are code (``pyautogui.click(1, 2)``), one word (``DONE``), or an object: ``action_type``
-and parameters (``computer_13``), or ``name`` and ``input`` (tool calls). Responses are a text, an
-object with ``raw_response``, or a list of blocks. The writer opens the file to append, so that a
-task that was run again stands behind its earlier run: the last one counts. A model that gave
-several actions has a line for each, all with its step number and response.
+Actions are code (``pyautogui.click(1, 2)``), one word (``DONE``), or an object: ``action_type`` and
+parameters (``computer_13``), or ``name`` and ``input`` (tool calls). Responses are a text, an
+object with ``raw_response``, or a list of blocks. The writer appends to the file, so that a
+repeated task follows its earlier run: the last one counts. A model with several actions per
+response has a line for each, all with its step number and response.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ _NO_ACTION = {"", "init", "initial", "initialize", "initial_state", "none", "res
 
 
 class OsworldAction(NamedTuple):
-    """``text`` as a step shows it, ``name`` of an object, call or single word. ``answer`` is what
-    an answering tool gave."""
+    """``text`` is the action in a step, ``name`` of an object, call or single word. ``answer``
+    is the argument of an answering tool."""
 
     text: str
     name: str
@@ -155,13 +155,13 @@ def _call_answer(text: str, inside: str) -> str | None:
     return next((text for text in texts if isinstance(text, str) and text.strip()), None)
 
 
-def _response(recorded: object, warnings: list[str], place: str) -> str | None:
-    """Return what the model said, without texts of more than 100,000 characters, such as pictures
-    that it repeats; ``place`` names the line in warnings."""
+def _response(recorded: object, warnings: list[str], location: str) -> str | None:
+    """Return the model's response, without texts of more than 100,000 characters, such as
+    repeated images; ``location`` names the line in warnings."""
     texts = []
     for text in _texts(recorded):
         if len(text) > MAX_TEXT:
-            warnings.append(f"A text of {len(text):,} characters {place} is left out.")
+            warnings.append(f"A text of {len(text):,} characters {location} is left out.")
         elif text.strip():
             texts.append(readable(text.strip()))
     known = {"type", "usage", *_BLOCK_TEXTS, *_RAW_TEXTS}
@@ -169,12 +169,12 @@ def _response(recorded: object, warnings: list[str], place: str) -> str | None:
     if not texts and any(
         not isinstance(part, str) and not record_of(part).keys() & known for part in parts
     ):
-        warnings.append(f"The response {place} is not read: it is in no form that is known.")
+        warnings.append(f"The response {location} is not read: it is in no form that is known.")
     return "\n".join(texts) or None
 
 
 def _texts(recorded: object, levels: int = _BLOCK_LEVELS) -> Iterator[str]:
-    """Yield the texts of a response: its own, or those of its blocks in their order."""
+    """Yield the texts of a response: its own, or those of its blocks in order."""
     if isinstance(recorded, str):
         yield recorded
         return
@@ -186,7 +186,7 @@ def _texts(recorded: object, levels: int = _BLOCK_LEVELS) -> Iterator[str]:
 
 
 def _input_tokens(response: object) -> float:
-    """Return the prompt's tokens in a response's ``usage``, 0 where there are none."""
+    """Return the prompt's tokens in a response's ``usage``, 0 without it."""
     usage = record_of(record_of(response).get("usage"))
     counts = files.numbers({name: usage.get(name) for name in ("input_tokens", "prompt_tokens")})
     return next((count for count in counts.values() if 0 <= count < 1e12), 0.0)
@@ -194,8 +194,8 @@ def _input_tokens(response: object) -> float:
 
 @dataclass(frozen=True)
 class ActionLine:
-    """One action; ``stem`` is how the files of its moment begin (``step_2_20260622@...``), if the
-    line says when it was. ``before`` and ``after`` are recorded names of pictures."""
+    """One action; ``stem`` is the beginning of the names of its files (``step_2_20260622@...``),
+    if the line has a time. ``before`` and ``after`` are recorded names of images."""
 
     number: int
     action: OsworldAction | None
@@ -210,8 +210,7 @@ class ActionLine:
 
 @dataclass
 class LoggedRun:
-    """The last run of a file: its lines, the name of the picture before the first, the error that
-    ended it."""
+    """The last run of a file: its lines, the image before the first, and the error at its end."""
 
     lines: list[ActionLine] = field(default_factory=list)
     instruction: str | None = None
@@ -222,8 +221,8 @@ class LoggedRun:
     _number: int = -1
 
     def is_over(self, number: int, response: object) -> bool:
-        """Return True if a line with this step number belongs to a later run: the number falls, or
-        the first one comes again with another response or after an error."""
+        """Return True if a line with this step number belongs to a later run: the number
+        decreases, or the first one is repeated with another response or after an error."""
         if number < self._number or (self.error is not None and number <= 1):
             return True
         is_first = bool(self.lines) and number == self._number == self.lines[0].number <= 1
@@ -231,21 +230,21 @@ class LoggedRun:
 
     def add(self, record: dict[str, Any], number: int, values: Values) -> None:
         """Add the action of a line."""
-        response, place = record.get("response"), f"of step {number}"
+        response, location = record.get("response"), f"of step {number}"
         again = bool(self.lines) and number == self._number and response == self.response
-        reasoning = None if again else _response(response, values.warnings, place)
+        reasoning = None if again else _response(response, values.warnings, location)
         words = record.get("natural_language_action")
         moment = _name(record, "action_timestamp")
         self.lines.append(
             ActionLine(
                 number=number,
                 action=_action(record),
-                reasoning=reasoning or values.text(words, "natural_language_action", place),
+                reasoning=reasoning or values.text(words, "natural_language_action", location),
                 before=_name(record, _BEFORE),
                 after=_name(record, _AFTER),
                 stem=f"step_{number}_{moment}" if moment else None,
                 timestamp=moment,
-                done=values.flag(record.get("done"), "done", place) is True,
+                done=values.flag(record.get("done"), "done", location) is True,
                 input_tokens=0.0 if again else _input_tokens(response),
             )
         )
@@ -253,7 +252,7 @@ class LoggedRun:
 
 
 def _read_log(run: RunReader) -> LoggedRun:
-    """Read the last run of the log. Raises Damaged for one without any line."""
+    """Read the last run of the log. Raises Damaged without any line."""
     log, runs = LoggedRun(), 1
     for record in _records(run):
         number = Values().whole(record.get("step_num"), "step_num")
@@ -306,7 +305,8 @@ def _name(record: dict[str, Any], field_name: str) -> str | None:
 
 
 def _records(run: RunReader) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the log's lines; others leave a warning. Raises Damaged for no line."""
+    """Yield the objects of the log's lines; others give a warning. Raises Damaged without any
+    line."""
     empty = True
     try:
         for line in read_lines(run.path / LOG, folder=run.data):
@@ -336,7 +336,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def detect(path: Path) -> bool:
-    """Return True for such a log, or a folder that holds one at most eight levels down."""
+    """Return True for such a log, or a folder with one at most eight levels down."""
     if path.is_file():
         return path.name == LOG and _has_mark(files.head(path))
     logs = files.files(path, LOG, levels=_LEVELS, max_folders=files.MAX_FOLDERS)
@@ -372,7 +372,7 @@ def _is_uuid(name: str) -> bool:
 
 def _agent(folder: Path) -> str:
     """Return the name below the innermost level that is a setting; without such a level, the
-    nearest one that is no known domain."""
+    nearest one that is not a known domain."""
     above = [readable(parent.name) for parent in folder.parents if parent.name]
     for inner, outer in pairwise(above):
         if outer in _SETTINGS and inner not in _SETTINGS | _DOMAINS:
@@ -409,7 +409,8 @@ load = run_loader(_sources, _read)
 
 
 def _steps(run: RunReader, log: LoggedRun) -> list[Step]:
-    """Put what each line's action was seen on before it; the last observation on a last step."""
+    """Combine each line's action with the observation before it; the last observation is on a
+    last step."""
     after = _initial(run, log)
     steps = []
     for index, line in enumerate(log.lines):
@@ -438,7 +439,7 @@ def _initial(run: RunReader, log: LoggedRun) -> Observation:
 
 
 def _observed(run: RunReader, line: ActionLine) -> Observation:
-    """Return what was recorded after the line's action: a picture and an accessibility tree."""
+    """Return the observation after the line's action: an image and an accessibility tree."""
     recorded, tree = line.after, None
     if recorded is None and line.before is None and line.stem:
         shot = f"{line.stem}.png"
@@ -454,9 +455,9 @@ def _first(run: RunReader, pattern: str) -> Path | None:
 
 
 def _example_goal(run: RunReader) -> str | None:
-    """Return the instruction of the example file inside or beside the root."""
+    """Return the instruction of the example file in the root or next to it."""
     for file in _example_files(run.path.resolve()):
-        # The example files are the user's own checkout, though it may lie beside the results.
+        # The example files are the user's own checkout, which may be next to the results.
         home = DataFolder(file.parents[2])
         if not home.has_file(file):
             continue
@@ -474,7 +475,7 @@ def _example_files(folder: Path) -> Iterator[Path]:
 
 
 def _reward(run: RunReader) -> float | None:
-    """Read ``result.txt``; None where there is none, or no number of at least 0."""
+    """Read ``result.txt``; None without it, or without a number of at least 0."""
     file = run.path / "result.txt"
     try:
         content = text_of(run.data.read(file, _MAX_RESULT_BYTES), file)

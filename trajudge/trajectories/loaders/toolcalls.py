@@ -1,12 +1,12 @@
-"""Runs of tool-calling agents as JSON Lines: a thought, a call and its observation a step.
+"""Runs of tool-calling agents as JSON Lines, with a thought, a call and its observation per step.
 
-As trajectory-judge publishes them (``trajectories.jsonl``): ``trajectory_id, instance_id, goal,
+As published by trajectory-judge (``trajectories.jsonl``): ``trajectory_id, instance_id, goal,
 steps[] {thought, call {tool, args}, observation}, final_answer, label``. A call's observation is
-what the agent sees at the next step, so a run of n calls has n + 1 steps, of which the first shows
-nothing and the last has no action. Runs of one instance are attempts at one task, in file order.
+shown at the next step, so a run of n calls has n + 1 steps, of which the first has no observation
+and the last no action. Runs of one instance are attempts at one task, in file order.
 
 The label, and the id, which names the injected fault, are never read into a trajectory (``LEAKS``):
-``annotations.toolcalls`` makes labels and published verdicts of them.
+``annotations.toolcalls`` reads them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trajudge.util import jsonl as python_json
 KIND = "toolcalls"
 BENCHMARK = "trajectory-judge"
 LEAKS = ("trajectories.jsonl:trajectory_id", "trajectories.jsonl:label")
-# Whose runs a file holds; other files are named after themselves.
+# Agents of known files; other agents are named after their file.
 _AGENTS = {"trajectories": "scripted"}
 
 
@@ -36,7 +36,7 @@ class _Call(msgspec.Struct):
 
 
 class _CalledStep(msgspec.Struct):
-    """One thought, the call it led to, and what the call gave."""
+    """One thought, its call, and the call's result."""
 
     call: _Call | None = None
     thought: Any = None
@@ -44,7 +44,7 @@ class _CalledStep(msgspec.Struct):
 
 
 class _Run(msgspec.Struct):
-    """One line of the file, without what is a label."""
+    """One line of the file, without the label."""
 
     goal: Any
     steps: list[_CalledStep]

@@ -16,7 +16,7 @@ _START = b'{"format":'
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the folder holds the file, or the file begins as ours do."""
+    """Return True if the folder has the file, or the file begins in trajudge's format."""
     file = store.find_file(path)
     if file is None or path.is_dir():
         return file is not None

@@ -1,19 +1,19 @@
-"""WebArena's and VisualWebArena's results folders: ``render_<id>.html``, one file a task.
+"""WebArena's and VisualWebArena's results folders: ``render_<id>.html``, one file per task.
 
-Each page stands in the file as it was seen before the action on it; nothing was recorded after the
-last action. The file begins with the whole task, reference answer included (``LEAKS``), of which
-the intent alone is read. The reward stands in the logs beside it. The agent is the folder's name;
-task ids are ``webarena.<id>``, as BrowserGym has them.
+The file has each page before the action on it; nothing was recorded after the last action. It
+begins with the complete task, including the reference answer (``LEAKS``), of which only the intent
+is read. The reward is in the logs next to it. The agent is the folder's name; task ids are
+``webarena.<id>``, as in BrowserGym.
 
-Pages are found by the writer's fixed marks. The writer escapes nothing: a tree may hold
-``</pre></div>`` or ``<b>``, so that no HTML parser can tell where it ends. Each part goes on to the
-last mark that may end it, on bytes, and is decoded by itself. Derived writers leave out the action
-before or the action's object, or write several actions of one page. A page without its tree or its
-action is one that was cut, and is left out.
+Pages are located by the writer's fixed markers. The writer does not escape text: a tree may contain
+``</pre></div>`` or ``<b>``, so that no HTML parser can locate its end. Each part extends to the
+last marker that may end it, in bytes, and is decoded separately. Derived writers omit the previous
+action or the action's object, or write several actions per page. A page without its tree or its
+action is truncated, and skipped.
 
 ``run.py`` logs ``[Result] (PASS) <config file>`` or ``(FAIL)``, and writes the runs that crashed
 into ``error.txt``; the config file's name is the task id. A ``results.json`` of numbers by task id
-counts where no log names the task.
+counts if no log names the task.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ _STOP = re.compile(r"\s*stop\b\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 
 class RenderedAction(NamedTuple):
-    """What a model wrote, "" where the harness acted itself or wrote code alone, and the action as
-    the harness read it."""
+    """The model's text, "" if the harness acted itself or wrote code alone, and the action as
+    the harness parsed it."""
 
     prediction: str
     parsed: str
 
     @property
     def action(self) -> str:
-        """The action that the model wrote between the last two splitters, else the parsed one."""
+        """The action between the last two delimiters in the model's text, else the parsed one."""
         parts = self.prediction.rsplit(_SPLITTER, 2)
         return parts[1].strip() if len(parts) == 3 and parts[1].strip() else self.parsed.strip()
 
@@ -91,8 +91,8 @@ class RenderedAction(NamedTuple):
 
 
 class RenderedPage(NamedTuple):
-    """One page and what was done on it. ``picture`` is a ``data:`` URL; ``previous`` what the agent
-    was told of its action before, "" where the writer leaves it out."""
+    """One page and the action on it. ``picture`` is a ``data:`` URL; ``previous`` is the
+    harness's message on the previous action, "" if the writer omits it."""
 
     url: str
     tree: str
@@ -107,13 +107,13 @@ class RenderedPage(NamedTuple):
 
     @property
     def answer(self) -> str:
-        """What stands in the brackets of a stop."""
+        """The argument of a stop."""
         stop = _STOP.fullmatch(self.actions[-1].action)
         return (stop[1] or "").strip() if stop else ""
 
 
 def task_part(content: bytes) -> bytes:
-    """Return what stands before the first page: the task."""
+    """Return the part before the first page: the task."""
     return content.partition(_PAGE)[0]
 
 
@@ -128,22 +128,22 @@ def split_pages(content: bytes) -> Iterator[bytes]:
 
 
 def read_page(content: bytes) -> RenderedPage | None:
-    """Read one page; None of one that was cut."""
+    """Read one page; None for a truncated one."""
     opened = _URL.match(content)
     end = max(content.rfind(mark) for mark in _TREE_ENDS)
     if opened is None or end < opened.end():
         return None
-    place = end + len(_TREE_END)
-    picture = _PICTURE.match(content, place)
-    place = picture.end() if picture else place
-    previous = _PREVIOUS.match(content, place)
-    start = place
+    offset = end + len(_TREE_END)
+    picture = _PICTURE.match(content, offset)
+    offset = picture.end() if picture else offset
+    previous = _PREVIOUS.match(content, offset)
+    start = offset
     if previous:
-        place = content.find(_PREVIOUS_END, previous.end())
-        start, place = place, place + len(b"</div>\n")
-    # Behind the last page stands the end of the file.
-    predicted, closing = place + len(_PREDICTED), content.rfind(b"</div>\n")
-    if start < 0 or not content.startswith(_PREDICTED, place) or closing < predicted:
+        offset = content.find(_PREVIOUS_END, previous.end())
+        start, offset = offset, offset + len(b"</div>\n")
+    # The last page is followed by the end of the file.
+    predicted, closing = offset + len(_PREDICTED), content.rfind(b"</div>\n")
+    if start < 0 or not content.startswith(_PREDICTED, offset) or closing < predicted:
         return None
     actions = _actions(content[predicted:closing])
     if actions is None:
@@ -158,7 +158,8 @@ def read_page(content: bytes) -> RenderedPage | None:
 
 
 def _actions(content: bytes) -> tuple[RenderedAction, ...] | None:
-    """Read the actions of a page; code alone is one without a text. None if one was cut."""
+    """Read the actions of a page; code alone is an action without a text. None if one is
+    truncated."""
     if not _INNER.match(content):
         return (RenderedAction("", _text(content)),)
     starts = [0, *(match.start() for match in _NEXT_INNER.finditer(content))]
@@ -190,7 +191,7 @@ _ERROR = re.compile(rb"\[Unhandled Error\] (.*)")
 
 
 class FolderResults(NamedTuple):
-    """Rewards and errors by task id; ``warnings`` are of files that are not read."""
+    """Rewards and errors by task id; ``warnings`` are about unreadable files."""
 
     rewards: dict[str, float]
     errors: dict[str, str]
@@ -198,8 +199,8 @@ class FolderResults(NamedTuple):
 
 
 def read_results(folder: Path, root: DataFolder) -> FolderResults:
-    """Read the logs, ``results.json`` and ``error.txt`` of a folder; the last line on a task
-    counts."""
+    """Read the logs, ``results.json`` and ``error.txt`` of a folder; of several lines on a task
+    the last counts."""
     warnings: list[str] = []
     rewards = _table(folder / "results.json", root, Values(warnings))
     for log in islice((log for name in _LOGS for log in sorted(folder.glob(name))), MAX_LOGS):
@@ -223,12 +224,12 @@ def _table(file: Path, root: DataFolder, values: Values) -> dict[str, float]:
         stated = read_object(root, file, max_bytes=MAX_LOG_BYTES)
         rewards = {}
         for task, raw in stated.items():
-            field, place = f"reward of task {task[:80]}", f"in {file.name}"
-            reward = values.number(raw, field, place)
+            field, location = f"reward of task {task[:80]}", f"in {file.name}"
+            reward = values.number(raw, field, location)
             if reward is not None:
                 rewards[task] = reward
             elif raw is None:  # NaN, too
-                values.refuse(None, field, place)
+                values.refuse(None, field, location)
     except ValueError as error:
         problem = f"is no JSON object of rewards by task id ({reason(error)})"
         values.warnings.append(f"{file.name} {problem}.")
@@ -237,7 +238,8 @@ def _table(file: Path, root: DataFolder, values: Values) -> dict[str, float]:
 
 
 def _lines(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]:
-    """Yield the beginnings of the lines; what is no file or too large goes to ``warnings``."""
+    """Yield the beginnings of the lines; a path that is not a file, or a file that is too large,
+    is added to ``warnings``."""
     try:
         with root.open(file, MAX_LOG_BYTES) as opened:
             utf8(opened.read(MARK_BYTES), file)
@@ -250,7 +252,7 @@ def _lines(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]
 
 
 def _bounded(opened: BinaryIO) -> Iterator[bytes]:
-    """Yield lines of 4 KiB at most; the rest of a longer one is passed over."""
+    """Yield lines of at most 4 KiB; the rest of a longer one is skipped."""
     begins = True
     while line := opened.readline(_MAX_LINE_BYTES):
         if begins:
@@ -281,22 +283,22 @@ _FIELD = re.compile(
     r":(?: |$)",
     re.MULTILINE,
 )
-# What the harness told the agent of an action that could not be done.
+# The harness's message for an action that could not be executed.
 _REFUSALS = ('Attempt to perform "', "The previous prediction you issued")
 _EARLY, _FAILED = "Early stop:", "ERROR:"
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the path is such a file, or a folder with one at most two levels down."""
+    """Return True if the path is such a file, or a folder with one at most two levels down."""
     if path.is_file() and not path.match(_PATTERN):
         return False
     return files.some_file(path, _PATTERN, _has_mark)
 
 
 def load(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Loaded:
-    """Yield the run of the file, or of every one in the folder, in the order of their keys.
+    """Yield the run of the file, or of every one in the folder, by key.
 
-    Raises UserError if there is none.
+    Raises UserError without any.
     """
     root = DataFolder(path if path.is_dir() else path.parent)
     pages = files.find_logs(
@@ -312,7 +314,7 @@ def _has_mark(head: bytes) -> bool:
 
 
 def _source(root: DataFolder, file: Path) -> RunSource:
-    """Name the run by its file; the task's fields tell of which benchmark it is."""
+    """Return the run's source, with the id of its file and the benchmark of the task's fields."""
     task = _fields(task_part(files.head(file))) if root.has_file(file) else {}
     benchmark = "visualwebarena" if any(name in task for name in _VISUAL) else "webarena"
     number = readable(file.stem.removeprefix("render_")) or files.name_of(file.parent)
@@ -322,7 +324,7 @@ def _source(root: DataFolder, file: Path) -> RunSource:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """Return the fields of the task file as the writer wrote them, ``key: value`` a line."""
+    """Return the fields of the task file as written, one ``key: value`` per line."""
     content = head.partition(b"<pre>")[2].rpartition(b"</pre>")[0].decode("utf-8", "replace")
     parts = _FIELD.split(content)
     fields: dict[str, str] = {}
@@ -372,7 +374,7 @@ def _content(run: RunReader) -> bytes:
 
 
 def _steps(content: bytes, run: RunReader) -> tuple[list[Step], RenderedPage]:
-    """Make a step of each whole page; return the last page as well. Raises Damaged for none."""
+    """Return a step for each complete page, and the last page. Raises Damaged without any."""
     steps: list[Step] = []
     last = None
     for number, section in enumerate(split_pages(content), 1):
@@ -405,6 +407,6 @@ def _step(index: int, page: RenderedPage, run: RunReader) -> Step:
 
 
 def _image_names(written: str) -> list[str]:
-    """Return the file names of a task's pictures, which stand there as paths or addresses."""
+    """Return the file names of a task's images, which are written as paths or addresses."""
     quoted = re.findall(r"'([^'\n]{1,2000})'", written) or [written]
     return [name for one in quoted if one != "None" and (name := plain_name(one))]

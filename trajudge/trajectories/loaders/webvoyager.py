@@ -1,12 +1,11 @@
 """WebVoyager's result folders ``task<Site>--<n>`` with ``interact_messages.json``.
 
-One step is one turn of the assistant: "Thought: … Action: …", seen on ``screenshot<turn>.png``
-(a turn after one that was refused saw no new screenshot), and on ``accessibility_tree<turn>.txt``
-where the trees were kept. The user's turn before it says whether it saw a screenshot: one that was
-seen and is not there is one that cannot be read; else it says why the action was refused. The
-format names neither agent nor attempt: the agent is the name of the folder that holds the task
-folders, so runs of several agents are told apart by it, and the attempt is 0. There is no official
-reward.
+One step is one turn of the assistant: "Thought: … Action: …", with ``screenshot<turn>.png`` (a turn
+after a refused one has no new screenshot), and with ``accessibility_tree<turn>.txt`` if the trees
+were kept. The user's turn before it shows whether there was a screenshot: then a missing file is an
+unreadable one; otherwise it has the reason why the action was refused. The format has neither agent
+nor attempt: the agent is the name of the folder with the task folders, which distinguishes several
+agents, and the attempt is 0. There is no official reward.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class _Message(msgspec.Struct):
 
 
 class _Reply(NamedTuple):
-    """What the user's turn before one of the agent's told: whether it showed a screenshot, and why
-    the action before was refused."""
+    """The user's turn before the agent's: whether it had a screenshot, and why the previous
+    action was refused."""
 
     screenshot: bool = False
     refusal: str | None = None
@@ -54,7 +53,7 @@ def _is_task(folder: Path) -> bool:
 
 
 def _is_part(folder: Path) -> bool:
-    """WebVoyager writes the messages when a task has ended."""
+    """Return True for an unfinished task: WebVoyager writes the messages at its end."""
     return "--" in folder.name and (folder / "screenshot1.png").is_file()
 
 
@@ -106,7 +105,7 @@ def _text(message: _Message) -> str:
 
 
 def _goal(opening: str) -> tuple[str, str | None]:
-    """Return the task of the first user turn, and the page it starts on."""
+    """Return the task in the first user turn, and its start page."""
     _, separator, rest = opening.partition(_OPENING)
     start = _START.search(rest)
     goal = rest[: start.start()].strip() if start else rest.partition(_OBSERVATION)[0].strip()
@@ -116,7 +115,7 @@ def _goal(opening: str) -> tuple[str, str | None]:
 
 
 def _replies(messages: list[_Message]) -> list[_Reply]:
-    """Say for each turn of the assistant what the user's turn before it told."""
+    """Return for each turn of the assistant the user's turn before it."""
     replies, last = [], _Reply()
     for message in messages:
         if message.role == "assistant":
@@ -126,7 +125,7 @@ def _replies(messages: list[_Message]) -> list[_Reply]:
 
 
 def _of_user(message: _Message) -> _Reply:
-    """Read the picture, or the words that took its place; other words refuse the action before."""
+    """Read the image, or the text in its position; other text refuses the previous action."""
     words, content = _text(message), message.content
     parts = [] if isinstance(content, str) else content
     if any(part.get("type") == "image_url" for part in parts):

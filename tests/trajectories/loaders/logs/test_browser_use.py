@@ -136,7 +136,7 @@ def test_one_bad_picture_costs_the_picture_and_a_warning(tmp_path: Path) -> None
     assert run.metadata["warnings"] == [
         "The picture of step 1 is no base64.",
         "The screenshot absent.png is missing.",
-        "The screenshot \"{'a': 1}\" is no file name.",
+        "The screenshot \"{'a': 1}\" is not a file name.",
     ]
     shot = run.steps[2].observation.screenshot
     assert shot is not None

@@ -65,7 +65,7 @@ from trajudge.judges.methods.universal_verifier.replies import (
     with_tool_rules,
 )
 from trajudge.judges.methods.universal_verifier.source import SourcePrompt
-from trajudge.judges.model import Message, Model, Skipped, Text, Verdict
+from trajudge.judges.model import Message, Model, Picture, Skipped, Text, Verdict
 from trajudge.judges.prompting import (
     Shot,
     TruncatedPrompt,
@@ -213,14 +213,15 @@ def _speaker(votes: Sequence[OutcomeVerdict | None], outcome: bool | None) -> Ou
 class StageQuestion(Generic[T]):
     """One question of a stage.
 
-    ``messages`` takes the action history, whole or cut; ``part`` names the question in an error
-    message; ``assume`` is a reply that a dry run goes on with. ``light``: the light model answers.
-    ``json``: the reply is asked for as a JSON object. ``nudged``: what failed is named in a further
-    turn, else the same messages are sent again. ``seed`` tells equal questions apart.
+    ``messages`` takes the action history, whole or cut, and the picture of ``shot``; ``part`` names
+    the question in an error message; ``assume`` is a reply that a dry run goes on with. ``light``:
+    the light model answers. ``json``: the reply is asked for as a JSON object. ``nudged``: what
+    failed is named in a further turn, else the same messages are sent again. ``seed`` tells equal
+    questions apart.
     """
 
     stage: str
-    messages: Callable[[str], Sequence[Message]]
+    messages: Callable[[str, Picture | None], Sequence[Message]]
     parse: Callable[[str], T]
     assume: str
     part: str = ""
@@ -228,6 +229,7 @@ class StageQuestion(Generic[T]):
     json: bool = True
     nudged: bool = True
     seed: int | None = None
+    shot: Shot | None = None
 
 
 @dataclass(frozen=True)
@@ -398,20 +400,18 @@ class Verification:
         template: str,
         values: Mapping[str, object] | None = None,
         *,
-        shot: Shot | None = None,
         system: str = "system",
-    ) -> Callable[[str], Sequence[Message]]:
-        """Make a question: the system message (``system`` "": none), then one user turn; the
-        picture of ``shot`` stands before the text, with the option ``image_last`` after it."""
+    ) -> Callable[[str, Picture | None], Sequence[Message]]:
+        """Make a question: the system message (``system`` "": none), then one user turn; a picture
+        stands before the text, with the option ``image_last`` after it."""
         above: list[Message] = []
         if system:
             above = [Message(role="system", parts=(self._text(system, "", {}),))]
 
-        def messages(history: str) -> Sequence[Message]:
+        def messages(history: str, shown: Picture | None) -> Sequence[Message]:
             text = self._text(template, history, values or {})
-            if shot is None:
+            if shown is None:
                 return [*above, Message(role="user", parts=(text,))]
-            shown = picture(shot.image, self._options.images, "high")
             parts = (text, shown) if self._options.image_last else (shown, text)
             return [*above, Message(role="user", parts=parts)]
 
@@ -426,12 +426,11 @@ class Verification:
         assume: str,
         values: Mapping[str, object] | None = None,
         *,
-        shot: Shot | None = None,
         system: str = "system",
         **fields: Any,
     ) -> StageQuestion[T]:
         """Make a question of the stage's own template."""
-        messages = self._messages(stage, values or {}, shot=shot, system=system)
+        messages = self._messages(stage, values or {}, system=system)
         return StageQuestion(stage, messages, parse, assume, **fields)
 
     async def _run(self, questions: Sequence[StageQuestion[T]]) -> list[StageOutcome[T]]:
@@ -516,15 +515,18 @@ class Verification:
             parameters["response_format"] = _JSON
         if question.seed is not None or (number > 1 and not question.nudged):
             parameters["seed"] = (question.seed or 0) + number - 1
+        shot, shown = question.shot, None
+        if shot is not None:
+            shown = await picture(shot.image, options.images, "high")
 
-        def make(budget: int) -> TruncatedPrompt | None:
-            full = [*question.messages(self._history), *nudges]
+        async def make(budget: int) -> TruncatedPrompt | None:
+            full = [*question.messages(self._history, shown), *nudges]
             if fits_budget(full, budget, images):
                 return TruncatedPrompt("full", full)
-            room = budget - prompt_tokens([*question.messages(""), *nudges], images)
+            room = budget - prompt_tokens([*question.messages("", shown), *nudges], images)
             if room < _LEAST_HISTORY:
                 return None
-            shorter = question.messages(cut_middle(self._history, room))
+            shorter = question.messages(cut_middle(self._history, room), shown)
             return TruncatedPrompt("cut", [*shorter, *nudges])
 
         reply = await ask_with_truncation(
