@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
@@ -69,7 +70,7 @@ def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | N
         opened.seek(position.start)
         content = opened.read(position.length)
     line = Line(1, content if position.start else utf8(content, file))
-    return _read_line(file, line, accept_all, _Images(file.parent))
+    return _read_line(file, accept_all, _Images(file.parent), line)
 
 
 def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
@@ -153,7 +154,7 @@ class _Images:
 
 
 def _read_line(
-    file: Path, line: Line, want: Want, images: _Images
+    file: Path, want: Want, images: _Images, line: Line
 ) -> Trajectory | Unreadable | None:
     """Read a line; None for one that is not wanted."""
     source = f"{file}:{line.number}"
@@ -316,11 +317,9 @@ def read(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Load
     # A file that the user named is read wherever it leads to; one found in a folder is not.
     folder = DataFolder(path) if file != path else None
     images = _Images(file.parent, folder, needs)
-    return (
-        item
-        for line in read_lines(file, folder=folder)
-        if (item := _read_line(file, line, want, images)) is not None
-    )
+    # ``map`` lets go of a line as soon as it is read.
+    items = map(partial(_read_line, file, want, images), read_lines(file, folder=folder))
+    return (item for item in items if item is not None)
 
 
 def put_image(folder: Path, content: bytes) -> str:
