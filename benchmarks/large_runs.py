@@ -8,6 +8,8 @@ through every stage that a user meets, each in a process of its own: imports are
 its peak is its own. The bytecode of modules is kept, as Python does by default, and so is what a
 stage leaves in the user's cache for the next.
 
+- ``long``: the command over one trajectory of 100 steps with trees of 500 kB, a line of 50 MB, for
+  the heuristic judge.
 - ``judge``: the command, from nothing.
 - ``finish``: the command over the folder as it is after the last judgment, its journal in order of
   arrival: put it into the order of the trajectories, score, write the results.
@@ -121,6 +123,24 @@ def make_data(folder: Path, count: int) -> None:
     (folder / "script.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in replies))
 
 
+def make_long(folder: Path) -> None:
+    """Write one trajectory of 100 steps, each with a tree of 500 kB."""
+    (key,) = keys(1)
+    trees = (f"[{100 + number}] link 'Item {number}'\n" * 25_000 for number in range(100))
+    steps = tuple(
+        Step(index=index, observation=Observation(axtree=tree[:500_000]), action="click")
+        for index, tree in enumerate(trees)
+    )
+    goal = "When was the order placed?"
+    store.write(folder, [Trajectory(key=key, raw_task_id=key.task_id, goal=goal, steps=steps)])
+
+
+def judge_long(base: Path) -> None:
+    words = ["--judge", "heuristic", "--data", f"trajudge:{base / 'long'}"]
+    if code := judge_command.main([*words, "--out", str(base / "judged")]):
+        raise SystemExit(f"exit code {code} of  trajudge judge {' '.join(words)}")
+
+
 def written_run(run: Path, folder: Path, count: int) -> None:
     """Write a run's folder of ``count`` judgments with the manifest of another run, its labels and
     rewards of the same trajectories."""
@@ -196,6 +216,7 @@ def decode(base: Path, decoder: str) -> None:
 
 
 STAGES: dict[str, Callable[[Path], None]] = {
+    "long": judge_long,
     "judge": judge,
     "finish": finish,
     "again": judge,
@@ -233,6 +254,9 @@ def measured(name: str, base: Path) -> Stage:
 def stages(base: Path, count: int, scored: int, repeat: int) -> Iterator[str]:
     """Yield the stages in their order, each when what it needs is there; those that read are
     repeated in alternation."""
+    if not (base / "long").is_dir():
+        make_long(base / "long")
+    yield "long"
     if not (base / "data").is_dir():
         make_data(base / "data", count)
     yield "judge"

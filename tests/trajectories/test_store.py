@@ -318,6 +318,22 @@ def test_a_bomb_is_refused_and_memory_stays_bounded(compress: str, tmp_path: Pat
     assert peak < 400 * 2**20
 
 
+def test_a_long_line_is_in_memory_twice_at_most(tmp_path: Path) -> None:
+    seen = [model.Observation(axtree=f"[{n}] link 'Item'\n" * 60_000) for n in range(10, 26)]
+    steps = tuple(model.Step(index=n, observation=each) for n, each in enumerate(seen))
+    size = store.write(tmp_path, [trajectory(steps=steps)]).stat().st_size
+    del seen, steps
+    tracemalloc.start()
+    try:
+        for item in store.read(tmp_path):
+            assert isinstance(item, model.Trajectory)
+            held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1.2 * size
+    assert peak < 2.2 * size
+
+
 @pytest.mark.parametrize("compress", ["gz", "zst"])
 def test_a_truncated_file_says_so_after_what_it_still_holds(
     compress: store.Compression, tmp_path: Path

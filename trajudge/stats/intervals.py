@@ -907,14 +907,15 @@ def sum_scores(
     rows = np.empty(len(order), dtype=np.int64)
     rows[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
     distinct, gap = len(levels), right - values
-    sums = np.zeros((len(starts), 2 * distinct + 1 + bins))
+    width = 2 * distinct + 1 + bins
+    sums = np.zeros(len(starts) * width)
     for column, value in (
         (np.where(right, level, distinct + level), np.ones(len(values))),
         (2 * distinct, gap**2),
         (2 * distinct + 1 + np.minimum((values * bins).astype(int), bins - 1), gap),
     ):
-        np.add.at(sums, (rows, column), value * np.asarray(weights))
-    return Clusters(sums, sizes)
+        np.add.at(sums, rows * width + column, value * np.asarray(weights))
+    return Clusters(sums.reshape(len(starts), width), sizes)
 
 
 def score_statistic(bins: int = BINS) -> Statistic:

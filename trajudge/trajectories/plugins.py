@@ -111,7 +111,9 @@ class PluginPoint:
         return (head, tail) if colon and head and self.knows(head) else None
 
     def _entry_points(self, name: str) -> metadata.EntryPoints:
-        return _entry_points(tuple(sys.path)).select(group=self.group, name=name)
+        points: metadata.EntryPoints
+        points = _entry_points(tuple(sys.path)).select(group=self.group, name=name)
+        return points
 
     def module(self, name: str) -> ModuleType | None:
         """Return the module of a ``.py`` file or of an entry point, None if ``name`` is neither.
@@ -228,7 +230,7 @@ def refuse_async(named: str, function: Callable[..., object], write: str) -> Non
 
 
 @cache
-def _entry_points(path: tuple[str, ...]) -> metadata.EntryPoints:
+def _entry_points(path: tuple[str, ...]) -> Any:
     """Read the entry points of all packages once; ``path`` is where they are looked for."""
     return metadata.entry_points()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
@@ -67,7 +68,7 @@ def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | N
         opened.seek(position.start)
         content = opened.read(position.length)
     line = Line(1, content if position.start else utf8(content, file))
-    return _read_line(file, line, accept_all, _Images(file.parent))
+    return _read_line(file, accept_all, _Images(file.parent), line)
 
 
 def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
@@ -151,7 +152,7 @@ class _Images:
 
 
 def _read_line(
-    file: Path, line: Line, want: Want, images: _Images
+    file: Path, want: Want, images: _Images, line: Line
 ) -> Trajectory | Unreadable | None:
     """Read a line; None if its key is not wanted."""
     source = f"{file}:{line.number}"
@@ -313,11 +314,9 @@ def read(path: Path, want: Want = accept_all, needs: Needs = EVERYTHING) -> Load
     # Links of a file that the user named are followed; those of a file in a folder are not.
     folder = DataFolder(path) if file != path else None
     images = _Images(file.parent, folder, needs)
-    return (
-        item
-        for line in read_lines(file, folder=folder)
-        if (item := _read_line(file, line, want, images)) is not None
-    )
+    # ``map`` lets go of a line as soon as it is read.
+    items = map(partial(_read_line, file, want, images), read_lines(file, folder=folder))
+    return (item for item in items if item is not None)
 
 
 def put_image(folder: Path, content: bytes) -> str:

@@ -71,26 +71,30 @@ def read_lines(
             *ended, rest = piece.split(b"\n")
             for end in ended:
                 parts.append(end)
-                line = b"".join(parts)
-                yield from _line(path, number, line, size + len(end), max_line_bytes)
-                number, parts, size = number + 1, [], 0
+                yield from _line(path, number, parts, size + len(end), max_line_bytes)
+                number, size = number + 1, 0
             size += len(rest)
             # The rest of a line that is too long is skipped.
             parts = [*parts, rest] if size <= max_line_bytes else []
             if size > max_line_bytes + MAX_SKIPPED_BYTES:
                 raise _Damaged(f"a line goes on for more than {MAX_SKIPPED_BYTES:,} bytes")
-        yield from _line(path, number, b"".join(parts), size, max_line_bytes)
+        yield from _line(path, number, parts, size, max_line_bytes)
     except _Damaged as error:
         yield Line(number, b"", f"the file is damaged from here on ({error})")
 
 
-def _line(path: Path, number: int, line: bytes, size: int, limit: int) -> Iterator[Line]:
+def _line(path: Path, number: int, parts: list[bytes], size: int, limit: int) -> Iterator[Line]:
+    """Yield the line of these parts, which are emptied: while it is read, it is in memory once."""
     if size > limit:
+        parts.clear()
         yield Line(number, b"", f"the line is longer than {limit} bytes")
         return
-    content = utf8(line, path) if number == 1 else line
-    if content.strip():
-        yield Line(number, content)
+    parts[:] = [b"".join(parts)]
+    if number == 1:
+        parts[:] = [utf8(parts[0], path)]
+    if parts[0] and not parts[0].isspace():
+        yield Line(number, parts.pop())
+    parts.clear()
 
 
 def _pieces(path: Path, folder: DataFolder | None) -> Iterator[bytes]:
