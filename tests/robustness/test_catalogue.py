@@ -246,7 +246,8 @@ def test_relations_compose_as_the_truth_does(first: Relation, second: Relation) 
 )
 def test_one_parameter_has_no_other_order(url: str, reversed_url: str | None) -> None:
     key = TrajectoryKey(benchmark="b", task_id="t", agent="a")
-    run = Trajectory(key=key, goal="Go.", steps=(Step(index=0, observation=Observation(url=url)),))
+    step = Step(index=0, observation=Observation(url=url))
+    run = Trajectory(key=key, raw_task_id="t", goal="Go.", steps=(step,))
     made = apply(catalogue()["url-query-order"], run, None)
     url_of = None if isinstance(made, NotApplicable) else made.trajectory.steps[0].observation.url
     assert url_of == reversed_url
