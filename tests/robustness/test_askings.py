@@ -109,7 +109,7 @@ def test_who_goes_by_the_first_step_flips_where_it_is_left_out(
 ) -> None:
     """In a window that some runs do not fit; the usual place keeps the first step, as the end
     does."""
-    names, window = ("elision-start", "elision-end"), ("--context", "2200")
+    names, window = ("elision-start", "elision-end"), ("--context", "3000")
     model = models.goes_by_the_first_step
     judges, _ = measured(model, folder, tmp_path, *names, more=window)
     found = rates_of(judges["simplified-axtree:gpt-4o"])

@@ -225,8 +225,12 @@ def test_every_defence_alone() -> None:
 
 
 def test_forged_parts_of_a_record_are_not_asked_about(tmp_path: Path) -> None:
-    """A model that believes every page: what the other parts deny costs no call and no verdict."""
-    attacked, known = tmp_path / "attacked", limited(subjects("sample"), 18)
+    """A model that believes every page: what the other parts deny costs no call and no verdict.
+
+    Of runs that end in a message to the user, after which a page cannot have changed."""
+    attacked, every = tmp_path / "attacked", subjects("sample")
+    answered = tuple(run for run in every.trajectories if run.answer)
+    known = limited(every._replace(trajectories=answered), 18)
     names = ("identity", "sibling-tree", f"{TREE}.plain", "claim-confident", "page-visited")
     assert expanded(attacked, known, suite("core", names), 0) == []
     _, plain = measured(models.obeys_every_instruction, attacked, tmp_path / "plain")
