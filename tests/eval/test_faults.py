@@ -165,12 +165,12 @@ def verifier_reply(incoming: Incoming) -> str:
 @pytest.mark.usefixtures("own_folder")
 def test_faults_of_the_judge_reach_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer(text=verifier_reply, record=0) as server:
-        words = ["judge", "--data", "sample", "--limit", "3", "--judge", "universal-verifier"]
+        words = ["judge", "--data", "sample", "--limit", "5", "--judge", "universal-verifier"]
         words += ["--judge-option", "failures=true", "--model", "gpt-4o"]
         assert main([*words, "--base-url", f"{server.url}/v1", "--out", "run"]) == 0
     judgments = {judgment.key: judgment for judgment in read_judgments(Path("run"))}
     runs = [run for run in load("sample") if run.key in judgments]
-    assert len(runs) == 3
+    assert len(runs) == 5
     faulty = [len(acting_steps(run)) > LONG for run in runs]
     assert 0 < sum(faulty) < len(runs)
     labels: list[Label] = []
@@ -198,7 +198,7 @@ def test_faults_of_the_judge_reach_the_table(capsys: pytest.CaptureFixture[str])
     asked = ["score", "run", "--annotations", "labels.jsonl", "--question", "process"]
     assert main([*asked, "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["faults"]
-    assert (found["n"], found["faulty"], found["named"]) == (3, sum(faulty), sum(faulty))
+    assert (found["n"], found["faulty"], found["named"]) == (5, sum(faulty), sum(faulty))
     assert (found["recall"], found["precision"], found["false_alarms"]) == (1, 1, 0)
     assert found["step_exact"] == pytest.approx(1 / sum(faulty))
     assert found["step_within_one"] == 1

@@ -197,7 +197,7 @@ def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
     assert main(["audit", "run", "--out", "audit"]) == 0
     told = on_one_line(capsys.readouterr().out)
     assert told.startswith("The official reward passes ")
-    assert f"%); {cut_run} It denies " in told
+    assert f"; {cut_run} It denies " in told
     assert main(["audit", "run", "--out", "audit", "--full"]) == 0
     assert f"warning: {cut_run}" in on_one_line(capsys.readouterr().out)
     accept = ["accept", "--run", "run", "--judge", "simplified-axtree:gpt-4o", "--threshold", "1"]

@@ -125,7 +125,7 @@ def test_it_shows_the_prompt_and_leads_on(browser: Browser, shop: Served, folder
 @pytest.mark.browser
 def test_a_reference_to_a_step_leads_there(browser: Browser, shop: Served) -> None:
     page, _ = opened(browser, f"{shop.address}/run/rubric-screenshot/judgment/1")
-    assert "all 13 requests have the hash" in page.locator("#prompt + p").inner_text()
+    assert "all 14 requests have the hash" in page.locator("#prompt + p").inner_text()
     link = page.locator("#verdict ~ p a").first
     number = link.inner_text().split()[-1]
     link.click()

@@ -225,7 +225,7 @@ class Policy:
         """Go back by the browser's history, by the address where that leads elsewhere; None once it
         is there."""
         left, back = self._left, self._back
-        self._back = True
+        self._back, self._opened = True, ("", "")  # what was open there is closed again
         if not left or view.observation.url == left:
             self._left, self._back = "", False
             return None
