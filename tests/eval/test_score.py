@@ -346,10 +346,12 @@ def test_one_version_is_no_mixture(
 def test_the_versions_of_a_panel_are_those_of_its_members() -> None:
     members = {"members": [{"name": "webjudge"}, {"name": "heuristic"}]}
     versions = versions_of("panel", {"of": members})
-    assert versions == {"panel": 1, "webjudge": 5, "heuristic": 1}
+    current = versions_of("webjudge", {})["webjudge"]
+    assert current > 1
+    assert versions == {"panel": 1, "webjudge": current, "heuristic": 1}
     panel = {"webjudge:m": {"webjudge": 1}, "panel-of": versions}
     [warning] = mixed_versions(panel)
-    assert "version 1 in webjudge:m; version 5 in panel-of" in warning
+    assert f"version 1 in webjudge:m; version {current} in panel-of" in warning
 
 
 COMMANDS = [
