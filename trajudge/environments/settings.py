@@ -95,22 +95,17 @@ class RecordConfig(Settings):
 
       trajudge env record --cases cases.jsonl --out DIR
 
-    Every agent does every case of trajudge env generate in real Chromium, or with --engine text
-    without a browser and without pictures: scripted agents with known behaviour, your own (--agent
-    ./my_agent.py: a class with act(observation), or a function make(goal, **options)), or with
-    --model any model. DIR gets trajectories.jsonl.zst with images/ (--data trajudge:DIR),
-    labels.jsonl (annotations that follow from the final state), facts.jsonl (what they rest on),
-    traces/ (HAR files). The same command continues a recording that was killed, without repeating a
-    model's call, and repeats runs that failed (exit code 1). With --faults every run is recorded
-    once more for each fault of the plan, behind a proxy.
-
-    The same command gives the same files; only the times in Chromium's traces/ and of faults
-    differ. Operation codes follow from the seed as well; env serve and the gym draw their key.
+    Every agent does every case of trajudge env generate: scripted agents with known behaviour, your
+    own (--agent ./my_agent.py: a class with act(observation), or a function make(goal, **options)),
+    or with --model any model. DIR gets trajectories.jsonl.zst with images/ (--data trajudge:DIR),
+    labels.jsonl (which follow from the final state), facts.jsonl (what they rest on), traces/ (HAR
+    files), and a card. The same command gives the same files but for times; it continues a
+    recording that was killed, without repeating a model's call, and repeats runs that failed (exit
+    code 1). --faults records every run once more for each fault.
     """
 
     first: ClassVar = (
-        *("cases", "out", "agent", "engine", "model", "base_url", "attempts", "representation"),
-        "max_cost",
+        *("cases", "out", "agent", "engine", "model", "attempts", "representation", "max_cost"),
         *("workers", "seed"),
     )
     sections: ClassVar = {"model": "a model as agent"}
@@ -120,9 +115,8 @@ class RecordConfig(Settings):
     agent: Annotated[
         tuple[str, ...],
         Option(
-            "a scripted agent by name or behaviour, or all, resilient or ladder, or your own: "
-            "FILE.py, package:NAME or an entry point; may be repeated (default: all, none with "
-            "--model)",
+            "a scripted agent by name or behaviour; all, resilient or ladder; or your own: "
+            "FILE.py, package:NAME or an entry point (default: all, none with --model)",
             several=True,
         ),
     ] = ()
@@ -133,9 +127,7 @@ class RecordConfig(Settings):
         Positive, Option("seconds that your own agent may take for an action")
     ] = SECONDS
     agent_memory: Annotated[Count, Option("mebibytes that your own agent may use", "MIB")] = MEMORY
-    engine: Annotated[
-        Engine, Option("what plays the pages; text needs no browser and takes no pictures")
-    ] = "chromium"
+    engine: Annotated[Engine, Option("text needs no browser and takes no pictures")] = "chromium"
     faults: Annotated[
         Path | None,
         Option(

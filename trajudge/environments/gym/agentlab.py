@@ -19,8 +19,8 @@ from agentlab.benchmarks.abstract_env import AbstractEnvArgs
 from browsergym.experiments.benchmark import Benchmark, HighLevelActionSetArgs
 
 from trajudge.environments.checks.draws import templates
-from trajudge.environments.gym.env import Engine, WebEnv
-from trajudge.environments.model.config import Split
+from trajudge.environments.gym.env import WebEnv
+from trajudge.environments.model.config import Engine, Split
 
 SUBSETS = ("chat", "infeas", "bid", "nav", "tab")
 
