@@ -244,7 +244,8 @@ def record(
 
                 failed += each(by_model, ask, side_by_side="threads", halt=client.stop)
     counts = assemble(journal, [run_name(job) for job in jobs])
-    write_card(out, cases, plan.engine, seed)
+    if not failed:
+        write_card(out, cases, plan.engine, seed)
     return CampaignResult(counts, failed, failures)
 
 
