@@ -127,10 +127,10 @@ def test_every_judge_over_the_other_protocol(
     with LlmServer(text=reply) as server:
         words = [
             *("--data", "sample", "--model", "claude-3-7-sonnet", "--adapter", "anthropic"),
-            *("--base-url", server.url, "--limit", "3"),
+            *("--base-url", server.url, "--limit", "1"),
         ]
         assert main([*words, *(word for name in names for word in ("--judge", name))]) == 0
-        assert server.stats.requests > 3 * len(names)
+        assert server.stats.requests > len(names)
         for seen in server.seen:
             assert seen.protocol == "anthropic"
             (system,) = seen.payload["system"]

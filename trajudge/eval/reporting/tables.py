@@ -264,7 +264,7 @@ _AGENTS: Columns[Score] = {
     "n": lambda s: str(s.n),
 }
 
-_AGENT_ROWS = 8
+_AGENT_ROWS = 5
 
 
 def overview(scores: ScoreReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
