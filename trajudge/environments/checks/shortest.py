@@ -20,10 +20,9 @@ takes the pages that are made for one case from some hundreds to some dozens.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
@@ -48,6 +47,7 @@ from trajudge.environments.model.spec import App, Bound, Rejected, Scenario
 from trajudge.environments.model.state import AppState, Change, difference
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.truth import expected_answers, query_answer
+from trajudge.util.machine import collection_paused
 
 STATES = 1500  # that are looked at for one case
 FILTERS = 2  # entries of a form that asks for a page
@@ -71,21 +71,8 @@ class Shortest(NamedTuple):
 
 def shortest(case: Case, budget: int = STATES) -> Shortest:
     """Search for the shortest way to do a case, within so many states."""
-    with _uncollected(), closing(_Search(case)) as search:
+    with collection_paused(), closing(_Search(case)) as search:
         return search.run(budget)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector from looking through what a search holds: nothing of it is garbage
-    before the end, and looking took a fifth of the time."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 # --- the oracle's walk ---------------------------------------------------------------------------
