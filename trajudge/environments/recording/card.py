@@ -4,7 +4,6 @@ specifications.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Label
 from trajudge.environments.model.case import Case, write_cases
 from trajudge.environments.model.config import Engine, split_of
-from trajudge.environments.recording.journal import COUNTED
+from trajudge.environments.recording.journal import COUNTED, counted
 from trajudge.environments.specification import write_tasks
 from trajudge.util.files import read_regular, save_bytes
 from trajudge.util.tables import Table, markdown, shown
@@ -56,11 +55,6 @@ def write_card(folder: Path, cases: Sequence[Case], engine: Engine, seed: int) -
 
 def _table(title: str, group: str, names: Sequence[str], labels: Sequence[Label]) -> Table:
     """Count runs and labels by group."""
-    counts: dict[str, Counter[str]] = {}
-    for name, label in zip(names, labels, strict=True):
-        row = counts.setdefault(name, Counter())
-        row["runs"] += 1
-        row.update(one for one in COUNTED[1:-1] if getattr(label, one) is True)
-        row["ambiguous"] += label.success is None
-    rows = [(name, *(f"{row[one]:,}" for one in COUNTED)) for name, row in sorted(counts.items())]
+    runs = zip(names, (label.model_dump() for label in labels), strict=True)
+    rows = [(name, *(f"{n:,}" for n in row.values())) for name, row in counted(runs).items()]
     return Table(title, (group, *COUNTED), rows)

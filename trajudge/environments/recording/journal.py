@@ -59,7 +59,7 @@ class Journal:
         if not path.exists():
             return None
         written = (_parsed(read_regular(path)) or {}).get("counts")
-        counts = _counted(
+        counts = counted(
             (label.key.agent, label.model_dump()) for label in annotation_store.load(labels)
         )
         if written != counts:
@@ -149,7 +149,7 @@ def assemble(journal: Journal, names: Sequence[str]) -> dict[str, dict[str, int]
     done = journal.done()
     entries = [done[name] for name in names if name in done]
     folder = journal.folder
-    counts = _counted((one["trajectory"]["key"]["agent"], one["labels"]) for one in entries)
+    counts = counted((one["trajectory"]["key"]["agent"], one["labels"]) for one in entries)
     annotation_store.write(folder / "labels.jsonl", map(_annotation, entries))
     facts = ({"key": entry["trajectory"]["key"], **entry["facts"]} for entry in entries)
     write_bytes(folder / "facts.jsonl", b"".join(orjson.dumps(fact) + b"\n" for fact in facts))
@@ -159,17 +159,18 @@ def assemble(journal: Journal, names: Sequence[str]) -> dict[str, dict[str, int]
     return counts
 
 
-def _counted(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, int]]:
-    """By agent: runs, how many have each label, and of how many the success is ambiguous, as
-    ``trajudge env results`` counts them; ``runs`` are agents with labels."""
+def counted(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, int]]:
+    """Count by group, such as the agent: runs, how many have each label, and of how many the
+    success is ambiguous, as ``trajudge env results`` counts them; ``runs`` are groups with
+    labels."""
     counts: dict[str, Counter[str]] = {}
-    for agent, labels in runs:
-        row = counts.setdefault(agent, Counter(dict.fromkeys(COUNTED, 0)))
+    for group, labels in runs:
+        row = counts.setdefault(group, Counter(dict.fromkeys(COUNTED, 0)))
         row["runs"] += 1
         for name in COUNTED[1:-1]:
             row[name] += labels[name] is True
         row["ambiguous"] += labels["success"] is None
-    return {agent: dict(row) for agent, row in sorted(counts.items())}
+    return {group: dict(row) for group, row in sorted(counts.items())}
 
 
 def _trajectories(folder: Path, entries: Iterable[Mapping[str, Any]]) -> Iterator[Trajectory]:
