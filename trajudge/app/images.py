@@ -19,8 +19,8 @@ from PIL import Image, ImageChops, ImageFilter
 
 from trajudge.trajectories.images import (
     MEMORY_LIMITER,
+    UNCHANGED,
     EncodedImage,
-    PictureLimits,
     load_picture,
     needed,
     read_header,
@@ -34,8 +34,6 @@ WIDTHS = (256, 640)
 """Widths of thumbnails, in pixels; a very long page is cut to one and a half times its width."""
 CACHE_BYTES = 512 * 2**20
 _QUALITY = 70
-_LARGEST = 2**31
-_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _MOST_KNOWN, _MOST_INLINE = 200_000, 64 * 2**20
 
 
@@ -88,7 +86,7 @@ class ImageShelf:
             ref = self._refs.get(digest)
         if ref is None:
             raise UnknownImage(digest)
-        loaded = load_picture(ref, PictureLimits(_LARGEST, _LARGEST, _LARGEST, _TYPES))
+        loaded = load_picture(ref, UNCHANGED)
         if loaded.sha256 != digest:
             raise ImageUnreadable("the file has changed since its page was opened: open it again")
         return loaded

@@ -25,7 +25,7 @@ from trajudge.app.report_content import Content, report_content
 from trajudge.app.settings import ReportConfig
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
-from trajudge.trajectories.images import PictureLimits, load_picture
+from trajudge.trajectories.images import UNCHANGED, load_picture
 from trajudge.trajectories.model import ImageRef
 from trajudge.util.commands import OK
 from trajudge.util.errors import ImageUnreadable, UserError
@@ -36,8 +36,6 @@ from trajudge.util.tables import first_screen, fitted, screen_width
 WIDTH, HEIGHT, QUALITY = 900, 1_400, 45
 """Pixels at most, and JPEG's quality from 0 to 95, at which words stay sharp; WebP takes six times
 as long."""
-_LARGEST = 2**31
-_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 
 
 class SmallPicture(NamedTuple):
@@ -64,7 +62,7 @@ class SmallPicture(NamedTuple):
 def small_picture(ref: ImageRef) -> SmallPicture:
     """Decode a screenshot, shrink it, and cut the bottom of a very long page. Raises
     ImageUnreadable (one sentence); the size is checked before it is decoded."""
-    loaded = load_picture(ref, PictureLimits(_LARGEST, _LARGEST, _LARGEST, _TYPES))
+    loaded = load_picture(ref, UNCHANGED)
     with Image.open(BytesIO(loaded.data)) as image:
         whole = image if image.mode == "RGB" else image.convert("RGB")
         if whole.width > WIDTH:

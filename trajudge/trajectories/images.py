@@ -325,6 +325,11 @@ class PictureLimits(NamedTuple):
     media_types: frozenset[str]
 
 
+UNCHANGED = PictureLimits(2**31, 2**31, 2**31, frozenset(_SIZES))
+
+"""What every readable picture fits, so that it is loaded as it is stored."""
+
+
 def load_picture(
     ref: ImageRef, limits: PictureLimits, resized: FileCache | None = None
 ) -> EncodedImage:
