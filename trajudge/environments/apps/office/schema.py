@@ -32,7 +32,8 @@ def _member(name: str) -> MemberApp:
         for key, texts in words.items()
         if key != "words" and WORDS.get(key, texts) != texts  # a search is the same everywhere
     }
-    WORDS.update({own.get(key, key): WORDS.get(own.get(key, key), words[key]) for key in words})
+    for key, texts in words.items():
+        WORDS.setdefault(own.get(key, key), texts)
     return MemberApp(name, tables, pages.PAGES, operations.OPERATIONS, pages.NAVIGATION, own)
 
 
