@@ -213,12 +213,18 @@ def test_a_judge_of_several_calls_repeats_only_the_one_that_failed() -> None:
         assert judgment.success is True
 
 
+def held(count: int) -> Callable[[Incoming], float]:
+    """A latency that holds the first calls until all that may be under way have come."""
+    waits = iter([1.0] * count)
+    return lambda _: next(waits, 0.0)
+
+
 def test_as_many_calls_at_once_as_the_server_has_slots() -> None:
     props = {"default_generation_settings": {"n_ctx": 9000}, "total_slots": 3}
-    with LlmServer(text=OBJECT, props=props, latency=0.05) as server:
+    with LlmServer(text=OBJECT, props=props, latency=held(3)) as server:
         assert model(server, "--limit", "12", "--yes", name="small") == 0
         assert server.stats.max_in_flight == 3
-    with LlmServer(text=OBJECT, props=props, latency=0.05) as server:
+    with LlmServer(text=OBJECT, props=props, latency=held(6)) as server:
         words = ("--limit", "12", "--yes", "--concurrency", "6", "--out", "six")
         assert model(server, *words, name="small") == 0
         assert server.stats.max_in_flight == 6
