@@ -424,16 +424,14 @@
     };
     const take = (date) => {
       input.value = iso(date);
+      label();
       box.close();
     };
     on(opener, "click", () => {
       box.showModal();
       show(day(input.value) ?? new Date(iso(new Date())));
     });
-    on(box, "close", () => {
-      label();
-      opener.focus();
-    });
+    on(box, "close", () => opener.focus());
     on(cancel, "click", () => box.close());
     on(fine, "click", () => take(focused));
     on(input, "change", label);
