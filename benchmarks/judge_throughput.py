@@ -1,13 +1,18 @@
 """How fast judgments are made, beside bare clients that send prompts of the same size.
 
 ``python -m benchmarks.judge_throughput [--quick] [--only NAME ...] [--pairs N] [--out FILE]
-[--picture FILE]``
+[--picture FILE] [--peers DIR]``
 
 In every round all clients of a scenario take their turn, each against a fresh server of ours on
 loopback in a process of its own; the medians over the rounds are printed. ``ideal`` is N x latency
 / concurrency, or N / rate where a limit binds. ``peer`` is the bare client on the same transport:
 the wall time over its, and the CPU beyond its, are taken within each round, because a machine's
 absolute times drift. CPU is that of the client's process, all threads, per judgment.
+
+``peers`` sends the same prompts through litellm, and through inspect_ai (``model_graded_qa`` of
+samples that are answered already) and promptfoo where ``--peers`` has them: a folder with a virtual
+environment ``inspect_ai`` and a folder ``promptfoo`` in which npm installed it. These two run in a
+process of their own; its CPU and wall time less those of one judgment are shown.
 
 ``pictures`` judges one screenshot of 1280 x 2500 pixels (or ``--picture``), which has to shrink, in
 all judgments, beside the shrunk bytes, which are sent as they are; ``shrinking`` what one picture,
@@ -24,6 +29,7 @@ import asyncio
 import gc
 import json
 import os
+import subprocess
 import tempfile
 import time
 import urllib.request
@@ -62,12 +68,13 @@ STEPS = 10
 # What the judge's template takes of the prompt, and the list of steps below.
 AROUND_TREE = 6_700
 LATENCY = 0.2
-ALONE = "alone"
+ALONE, BESIDE = "alone", "peers"
 PICTURES, SHRINKING = "pictures", "shrinking"
 ICON = Path(__file__).parents[1] / "docs" / "pictures" / "run.png"
 WORDS = ("order", "price", "cart", "total", "size", "delivery", "search", "filter", "account")
 HTTP, OPENAI, SCRIPTED = "judge, http", "judge, openai", "judge, scripted"
 SDK, PLAIN = "bare SDK, aiohttp", "plain aiohttp"
+LITELLM, INSPECT, PROMPTFOO = "litellm", "inspect_ai", "promptfoo"
 PEERS = {HTTP: PLAIN, OPENAI: SDK}
 TROUBLE = ("--fault", "429=0.05", "--fault", "500=0.01", "--fault", "drop=0.005")
 
@@ -256,6 +263,131 @@ async def through_http(url: str, count: int, concurrency: int) -> int:
                 return response.status == 200 and bool(answer["choices"])
 
         return await in_turn(count, concurrency, ask)
+
+
+async def through_litellm(url: str, count: int, concurrency: int) -> int:
+    """litellm's asynchronous call in a loop, with its own retries and its table from the wheel."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import litellm
+
+    async def ask(index: int) -> bool:
+        try:
+            completion = await litellm.acompletion(
+                model="openai/gpt-4o",
+                api_base=f"{url}/v1",
+                api_key="none",
+                messages=[{"role": "user", "content": tree(index, PROMPT_BYTES)}],
+                **PARAMETERS,
+            )
+        except litellm.exceptions.APIError:
+            return False
+        return bool(completion.choices[0].message.content)
+
+    return await in_turn(count, concurrency, ask)
+
+
+# Runs in the environment of inspect_ai: the samples' file, the server, how many at once.
+GRADING = """
+import sys
+
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample, json_dataset
+from inspect_ai.model import GenerateConfig, get_model
+from inspect_ai.scorer import model_graded_qa
+from inspect_ai.solver import solver
+
+
+@solver
+def answered():
+    async def solve(state, generate):
+        return state
+
+    return solve
+
+
+file, url, width, logs = sys.argv[1:]
+config = GenerateConfig(temperature=0, max_tokens=500, max_connections=int(width))
+model = get_model(
+    "openai/gpt-4o", base_url=url + "/v1", api_key="none", config=config, responses_api=False
+)
+grader = model_graded_qa(template="{question}", model=model)
+task = Task(dataset=json_dataset(file), solver=answered(), scorer=grader)
+(log,) = eval(task, model=model, display="none", log_dir=logs, max_samples=int(width))
+print("answered", sum(sample.scores["model_graded_qa"].value == "C" for sample in log.samples))
+"""
+
+
+def through_inspect(peers: Path, url: str, count: int, width: int, folder: Path) -> int:
+    """A task of inspect_ai whose samples are answered, and graded by a model; how many are."""
+    texts = ({"input": tree(number, PROMPT_BYTES), "target": "Done."} for number in range(count))
+    file = folder / "samples.jsonl"
+    file.write_bytes(b"\n".join(map(orjson.dumps, texts)))
+    words = [str(file), url, str(width), str(folder / "logs")]
+    printed = subprocess.run(
+        [peers / INSPECT / "bin" / "python", "-c", GRADING, *words],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return int(printed.rpartition("answered ")[2])
+
+
+def through_promptfoo(peers: Path, url: str, count: int, width: int, folder: Path) -> int:
+    """``promptfoo eval`` of one variable that is the whole prompt; how many were answered."""
+    settings = {"apiBaseUrl": f"{url}/v1", "apiKey": "none", **PARAMETERS}
+    config = {
+        "prompts": ["{{text}}"],
+        "providers": [{"id": "openai:chat:gpt-4o", "config": settings}],
+        "tests": [{"vars": {"text": tree(number, PROMPT_BYTES)}} for number in range(count)],
+    }
+    file, results = folder / "promptfooconfig.json", folder / "results.json"
+    file.write_bytes(orjson.dumps(config))
+    quiet = {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
+    subprocess.run(
+        [
+            *(peers / PROMPTFOO / "node_modules" / ".bin" / "promptfoo", "eval", "-c", file),
+            *("-o", results, "-j", str(width), "--no-cache", "--no-table", "--no-progress-bar"),
+        ],
+        check=True,
+        capture_output=True,
+        env={**os.environ, **quiet, "PROMPTFOO_CONFIG_DIR": str(folder)},
+        cwd=folder,
+    )
+    return int(orjson.loads(results.read_bytes())["results"]["stats"]["successes"])
+
+
+APART = {INSPECT: through_inspect, PROMPTFOO: through_promptfoo}
+
+
+def apart(client: str, peers: Path, count: int, number: int) -> Measurement:
+    """Run a peer in a process of its own, and take off what one judgment costs there."""
+    turns = []
+    for wanted in (1, count):
+        answer = f"{ANSWER}\nGRADE: C"
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            spawned("--latency", str(LATENCY), "--answer", answer) as url,
+        ):
+            before, wall = os.times(), time.perf_counter()
+            answered = APART[client](peers, url, wanted, 64, Path(folder))
+            after = os.times()
+            counts = server_counts(url)
+        cpu = after[2] + after[3] - before[2] - before[3]
+        turns.append((time.perf_counter() - wall, cpu))
+    wall, cpu = (many - one for one, many in zip(*turns, strict=True))
+    return Measurement(
+        scenario="64 at once",
+        client=client,
+        round=number,
+        wanted=count,
+        answered=answered,
+        wall=wall,
+        ideal=count * LATENCY / 64,
+        cpu_ms=1000 * cpu / (count - 1),
+        refusals=counts["refused"],
+        again=counts["answered_again"],
+        in_flight=counts["max_in_flight"],
+    )
 
 
 class WatchedLoop(asyncio.SelectorEventLoop):
@@ -498,6 +630,8 @@ def runner(
         return partial(through_http, url, len(jobs), width)
     if client == SDK:
         return partial(through_sdk, url, len(jobs), width)
+    if client == LITELLM:
+        return partial(through_litellm, url, len(jobs), width)
     adapter = client.rpartition(" ")[2]
     return partial(through_judge, ["--base-url", f"{url}/v1", "--adapter", adapter], jobs, width)
 
@@ -557,6 +691,7 @@ def scenarios(count: int) -> dict[str, LoadScenario]:
         "trouble": LoadScenario("5 % 429, 1 % 500, 0.5 % drop", TROUBLE, 64, at_64, no_floor),
         "rpm": LoadScenario("6,000 a minute", ("--rpm", "6000"), 64, by_rate, no_floor),
         "slots": LoadScenario("48 at once, else 429", ("--slots", "48"), 64, at_48, no_floor),
+        BESIDE: LoadScenario("64 at once", (), 64, at_64, (*everyone, LITELLM)),
     }
 
 
@@ -581,7 +716,9 @@ def print_medians(rows: Sequence[Measurement]) -> None:
         )
 
 
-def rounds(name: str, jobs: list[JudgmentJob], pairs: int) -> Iterator[Measurement]:
+def rounds(
+    name: str, jobs: list[JudgmentJob], pairs: int, peers: Path | None
+) -> Iterator[Measurement]:
     """Yield the turns of one scenario; who begins changes from round to round."""
     for number in range(pairs):
         if name == ALONE:
@@ -591,6 +728,10 @@ def rounds(name: str, jobs: list[JudgmentJob], pairs: int) -> Iterator[Measureme
         first = number % len(scenario.clients)
         for client in (*scenario.clients[first:], *scenario.clients[:first]):
             yield turn(scenario, client, jobs, number)
+        if name == BESIDE and peers is not None:
+            for client in APART:
+                if (peers / client).is_dir():
+                    yield apart(client, peers, len(jobs), number)
 
 
 def main() -> None:
@@ -603,6 +744,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9, metavar="N", help="rounds (default: 9)")
     parser.add_argument("--out", type=Path, help="write the rows as JSON")
     parser.add_argument("--picture", type=Path, help="a screenshot that a judge's model shrinks")
+    parser.add_argument("--peers", type=Path, metavar="DIR", help="inspect_ai and promptfoo")
     options = parser.parse_args()
     count = 325 if options.quick else 1300
     rows: list[Measurement | PictureTurn] = []
@@ -613,22 +755,28 @@ def main() -> None:
         page = shown or page_picture(0, photographs=True)
         rows += measure_pictures(page, count, options.pairs)
     if texts := [name for name in options.only if name in names]:
-        rows += measure_texts(texts, count, options.pairs)
+        rows += measure_texts(texts, count, options.pairs, options.peers)
     if options.out:
         options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1))
 
 
-def measure_texts(names: Sequence[str], count: int, pairs: int) -> list[Measurement]:
+def measure_texts(
+    names: Sequence[str], count: int, pairs: int, peers: Path | None = None
+) -> list[Measurement]:
     """Print the medians of every client of these scenarios."""
     jobs = [job(index) for index in range(count)]
     warm = LoadScenario("", (), 1, 1.0, ())
-    for client in (SDK, *PEERS):  # imports and first calls are not measured
+    for client in (
+        SDK,
+        *PEERS,
+        *([LITELLM] if BESIDE in names else []),
+    ):  # imports and first calls are not measured
         turn(warm, client, jobs[:1], 0)
     heads = ("scenario", "client", "/ ideal", "CPU ms", "/ peer", "- peer", "lost", "again")
     print("{:30}{:19}{:>7}{:>8}{:>8}{:>9}{:>6}{:>7}  flying  429s".format(*heads))
     rows: list[Measurement] = []
     for name in names:
-        made = list(rounds(name, jobs, pairs))
+        made = list(rounds(name, jobs, pairs, peers))
         print_medians(made)
         rows += made
     return rows
