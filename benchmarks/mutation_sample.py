@@ -2,12 +2,12 @@
 
 Draws edits of documented code (a comparison, a boundary, a sign, a default, a connective; each in a
 public function, or in a constant of a module) and runs tests on a copy of the checkout with one
-edit at a time: first the files that name the module. For the edits that these do not notice the
-tests of their rooms run once, each edited function saying by which tests it is entered (a constant
-or a field is "entered" with every function that mentions its name); an edit is then held to those
-tests, the quickest first, and to the rest of their files: a test that never enters a function
-cannot notice an edit of it. Prints each edit, and how many were caught. An edit that changes
-nothing that anybody could see (an equivalent one) counts as missed: look at it before you say so.
+edit at a time. The tests of their rooms run once before, and each edited function notes the tests
+that enter it, also in processes that they start (a constant or a field is "entered" with every
+function that mentions its name). An edit is held to those tests, the quickest first, and if they
+do not notice it to the files that name its module. Prints each edit, and how many were caught. An
+edit that changes nothing that anybody could see (an equivalent one) counts as missed: look at it
+before you say so.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -334,23 +336,26 @@ def outcome(
 
 
 def outcomes(
-    drawn: list[Edit], root: Path, workers: int, seconds: float
+    drawn: list[Edit], copies: Sequence[Path], seconds: float
 ) -> Iterator[tuple[Edit, str]]:
-    """Yield every edit with its outcome, those first that the tests of their module notice."""
-    left = []
-    for edit in drawn:
-        word = outcome(edit, naming(edit, root), None, root, seconds)
-        if word == MISSED:
-            left.append(edit)
-        else:
-            yield edit, word
-    for edit, tests in zip(left, entering(left, root, workers) if left else [], strict=True):
-        files = sorted({test.partition("::")[0] for test in tests})
-        word = outcome(edit, files, tests, root, seconds)
-        if word == MISSED:
-            others = [file for file in files if file not in naming(edit, root)]
-            word = outcome(edit, others, None, root, seconds)
-        yield edit, word
+    """Yield every edit with its outcome; so many are tried at once as there are copies."""
+    free = SimpleQueue[Path]()
+    for root in copies:
+        free.put(root)
+
+    def tried(edit: Edit, tests: list[str]) -> tuple[Edit, str]:
+        root = free.get()
+        try:
+            files = sorted({test.partition("::")[0] for test in tests})
+            word = outcome(edit, files, tests, root, seconds)
+            if word == MISSED:
+                word = outcome(edit, naming(edit, root), None, root, seconds)
+            return edit, word
+        finally:
+            free.put(root)
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        yield from pool.map(tried, drawn, entering(drawn, copies[0], len(copies)))
 
 
 def _failing(
@@ -425,7 +430,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--edits", type=int, default=40, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2, help="edits that are tried at once")
     parser.add_argument("--seconds", type=float, default=1800, help="at most, for one edit's tests")
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="go on after the first N")
     parser.add_argument("--list", action="store_true", help="print the edits alone")
@@ -437,8 +442,10 @@ def main() -> int:
         root = Path(folder)
         words: Iterable[tuple[Edit, str]] = ((edit, "") for edit in drawn)
         if not options.list:
-            copy(root)
-            words = outcomes(drawn, root, options.workers, options.seconds)
+            copies = [root / str(number) for number in range(options.workers)]
+            for each in copies:
+                copy(each)
+            words = outcomes(drawn, copies, options.seconds)
         for edit, word in words:
             found += word != MISSED
             print(f"{word:8}{shown[edit]}", flush=True)
