@@ -254,8 +254,8 @@ def test_a_queue_is_made_once_and_a_folder_without_one_says_how(tmp_path: Path) 
         queue(tmp_path, [item(0)])
     with pytest.raises(UserError, match="trajudge label build"):
         LabelQueue(tmp_path / "none")
-    with pytest.raises(UserError, match="is in the queue twice"):
-        create_queue(tmp_path / "other", QueueSettings(), [item(0), item(0)])
+    with pytest.raises(UserError, match=r"agent-a/webarena\.0 is in the queue twice"):
+        create_queue(tmp_path / "other", QueueSettings(), [item(1), item(0), item(0)])
 
 
 def test_any_order_of_actions_keeps_the_rules(tmp_path: Path) -> None:
