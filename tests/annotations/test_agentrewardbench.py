@@ -51,6 +51,8 @@ def test_a_row_becomes_an_annotation(tmp_path: Path) -> None:
 
 
 def test_a_table_is_known_by_its_columns_and_ending(tmp_path: Path) -> None:
+    columns = csv_file(tmp_path, header="annotator_name, trajectory_success")
+    assert detect(columns.rename(tmp_path / "two.csv"))
     path = csv_file(tmp_path, GOOD)
     for name, is_known in (("mine.csv", True), ("mine.txt", False)):
         path = path.rename(tmp_path / name)

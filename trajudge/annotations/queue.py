@@ -600,7 +600,7 @@ class LabelQueue:
                 " ORDER BY id DESC LIMIT 1",
                 (person,),
             ).fetchone()
-            if last is None or self._now() - last["at"] > REOPEN_MILLISECONDS:
+            if last is None or self._now() - last["at"] >= REOPEN_MILLISECONDS:
                 return None
             item = int(last["item"])
             history = _History(connection, item)
