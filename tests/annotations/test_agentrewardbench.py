@@ -14,7 +14,12 @@ import pytest
 from tests.annotations.files import refuses_pipes_and_endless_files
 from trajudge.annotations import Label, Role, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from trajudge.annotations.sources.agentrewardbench import load, load_splits
+from trajudge.annotations.sources.agentrewardbench import (
+    detect,
+    load,
+    load_splits,
+    write_annotations,
+)
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 
@@ -43,6 +48,32 @@ def test_a_row_becomes_an_annotation(tmp_path: Path) -> None:
         repetition=True,
         optimality=4,
     )
+
+
+def test_a_table_is_known_by_its_columns_and_ending(tmp_path: Path) -> None:
+    columns = csv_file(tmp_path, header="annotator_name, trajectory_success")
+    assert detect(columns.rename(tmp_path / "two.csv"))
+    path = csv_file(tmp_path, GOOD)
+    for name, is_known in (("mine.csv", True), ("mine.txt", False)):
+        path = path.rename(tmp_path / name)
+        assert detect(path) is is_known
+
+
+@pytest.mark.parametrize(
+    ("attempt", "role", "what"),
+    [
+        (0, Role.ADJUDICATED, "adjudicated labels"),
+        (1, Role.PRIMARY, r"a further attempt \(webarena/agent/webarena\.1#1\)"),
+    ],
+)
+def test_labels_that_the_format_cannot_hold_are_refused(
+    tmp_path: Path, attempt: int, role: Role, what: str
+) -> None:
+    (label,) = load(csv_file(tmp_path, GOOD))
+    key = label.key.model_copy(update={"attempt": attempt})
+    other = label.model_copy(update={"key": key, "role": role})
+    with pytest.raises(UserError, match=f"has no place for {what}: export in our own format"):
+        write_annotations(tmp_path / "out.csv", [label, other])
 
 
 def test_the_first_row_of_a_trajectory_is_primary_even_if_a_variant_comes_later(

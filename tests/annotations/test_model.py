@@ -12,9 +12,12 @@ from trajudge.annotations import open_annotations, open_labels
 from trajudge.annotations.model import (
     LABELS_BY,
     Label,
+    LabelConflicts,
     LabelsBy,
     Role,
     SampleFrame,
+    label_conflicts,
+    opinions_by_trajectory,
     primary_labels,
 )
 from trajudge.annotations.store import read_frame, write
@@ -101,6 +104,18 @@ def test_annotators_who_differ_are_refused_until_a_policy_is_named(
     assert [each.success for each in open_labels(spec).values()] == [False, *[True] * 5]
     assert main(["score", str(tmp_path / "run"), "--labels-by", "any"]) == 2
     assert "--annotations KIND:PATH" in capsys.readouterr().err
+
+
+def test_two_people_differ_a_decision_settles_it() -> None:
+    opinions = [by("ann", True), by("bob", False, Role.SECONDARY)]
+    decided = by("judge", False, Role.ADJUDICATED)
+    for given, expected in (
+        (opinions, LabelConflicts(1, 1, 0, ())),
+        ([*opinions, decided], LabelConflicts(1, 0, 0, ())),
+        ([opinions[0], decided], LabelConflicts(0, 0, 0, ())),
+        ([opinions[0], by("bob", False)], LabelConflicts(1, 1, 1, ("ann", "bob"))),
+    ):
+        assert label_conflicts(opinions_by_trajectory(given)) == expected
 
 
 def test_a_file_keeps_how_its_labels_were_drawn(tmp_path: Path) -> None:

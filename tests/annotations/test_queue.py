@@ -24,6 +24,7 @@ from trajudge.annotations.queue import (
     LabelQueue,
     LabelRefused,
     QueueSettings,
+    cleaned,
     create_queue,
 )
 from trajudge.annotations.queue_files import queue_annotations
@@ -105,6 +106,8 @@ def test_two_windows_do_not_overwrite_each_other(tmp_path: Path) -> None:
     with pytest.raises(LabelConflict) as conflict:
         store.save_draft(*who, answers("yes"), 0)
     assert (conflict.value.version, conflict.value.answers) == (version, answers("no"))
+    assert store.save_draft(*who, answers("yes"), version) > version
+    assert store.own_reading(*who).answers == answers("yes")
 
 
 def test_what_was_skipped_or_given_back_goes_to_others(tmp_path: Path) -> None:
@@ -113,12 +116,34 @@ def test_what_was_skipped_or_given_back_goes_to_others(tmp_path: Path) -> None:
     store.claim_next(a)
     with pytest.raises(LabelRefused, match="say why"):
         store.give_up("skipped", a, 1, " ", "s")
+    with pytest.raises(LabelRefused, match="not yours to label"):
+        store.give_up("skipped", b, 1, "it is another's", "s")
     store.give_up("skipped", a, 1, "in a language that I do not read", "s")
     store.give_up("skipped", a, 1, "again", "s")
     store.claim_next(a)
     store.give_up("released", a, 2, "given back", "r")
     assert store.claim_next(a) is None
     assert [label(store, b), label(store, b)] == [1, 2]
+    with pytest.raises(LabelRefused, match="not yours to label"):
+        store.give_up("skipped", b, 2, "it is labelled", "t")
+
+
+def test_a_label_of_a_file_counts_once_a_person_and_fills_the_item(tmp_path: Path) -> None:
+    store = queue(tmp_path, [item(0, wanted=2)])
+    people = names(store, "a", "a2", "b", "c")
+    order = [0, 0, 2, 3]
+    taken = [store.import_label(people[n], 1, answers(), f"r{at}") for at, n in enumerate(order)]
+    assert taken == [True, False, True, False]
+
+
+def test_texts_and_names_have_their_limits(tmp_path: Path) -> None:
+    store = queue(tmp_path, [item(0)])
+    assert cleaned("x" * 20_000) == "x" * 20_000
+    with pytest.raises(LabelRefused, match="longer than 20,000 characters"):
+        cleaned("x" * 20_001)
+    assert store.add_person("x" * 100)[0].name == "x" * 100
+    with pytest.raises(UserError, match="give 1 to 100 printable"):
+        store.add_person("x" * 101)
 
 
 def test_a_submission_can_be_opened_again_for_five_minutes(tmp_path: Path) -> None:
@@ -133,7 +158,10 @@ def test_a_submission_can_be_opened_again_for_five_minutes(tmp_path: Path) -> No
     assert offer is not None and offer.item == 2  # nobody else gets it meanwhile
     assert label(store, a, "no") == 1
     assert [(x.annotator, x.success) for x in queue_annotations(store)] == [("a", False)]
-    clock.seconds += 301
+    clock.seconds += 299.999
+    assert store.reopen(a) == 1
+    assert label(store, a, "no") == 1
+    clock.seconds += 300
     assert store.reopen(a) is None
 
 
@@ -210,7 +238,6 @@ def test_an_item_is_sent_back_once(tmp_path: Path) -> None:
     judge = store.add_person("j", "adjudicator")[0].id
     label(store, a, "yes")
     label(store, b, "no")
-    clock.seconds += 60
     store.send_back(judge, 1, "look at step 4")
     assert store.disputes(judge) == []
     offer = store.claim_next(a)
@@ -254,8 +281,8 @@ def test_a_queue_is_made_once_and_a_folder_without_one_says_how(tmp_path: Path) 
         queue(tmp_path, [item(0)])
     with pytest.raises(UserError, match="trajudge label build"):
         LabelQueue(tmp_path / "none")
-    with pytest.raises(UserError, match="is in the queue twice"):
-        create_queue(tmp_path / "other", QueueSettings(), [item(0), item(0)])
+    with pytest.raises(UserError, match=r"agent-a/webarena\.0 is in the queue twice"):
+        create_queue(tmp_path / "other", QueueSettings(), [item(1), item(0), item(0)])
 
 
 def test_any_order_of_actions_keeps_the_rules(tmp_path: Path) -> None:

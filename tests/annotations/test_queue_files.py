@@ -14,7 +14,7 @@ from tests.annotations.queues import answers, disputed, item, queue
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.model import Role
 from trajudge.annotations.queue import LabelQueue, QueueItem
-from trajudge.annotations.queue_files import queue_annotations
+from trajudge.annotations.queue_files import import_labels, queue_annotations
 from trajudge.annotations.sources import agentrewardbench
 from trajudge.annotations.store import annotation_line
 from trajudge.eval.cli import main
@@ -57,6 +57,10 @@ def test_labels_are_imported_once(tmp_path: Path, capsys: pytest.CaptureFixture[
     shown = capsys.readouterr().out
     assert "2 labels taken, 1 left out\n0 labels taken, 3 left out" in shown
     assert queue_annotations(fresh) == queue_annotations(store)[:2]
+    assert import_labels(fresh, [(None, "a", answers(), b"x"), (99, "a", answers(), b"y")]) == (
+        0,
+        2,
+    )
     assert main(["label", "people", str(fresh.folder)]) == 0
     assert "a (annotator): 1 labelled" in capsys.readouterr().out
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.annotations.files import refuses_pipes_and_endless_files
-from trajudge.annotations import Label, Role, open_annotations
+from tests.tables import mistakes
+from trajudge.annotations import Label, Role, open_annotations, parse_labels
 from trajudge.annotations.store import annotation_line, detect, load, write
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sample import sample_path
@@ -90,6 +91,31 @@ def test_a_spec_is_a_kind_a_path_or_both(tmp_path: Path, monkeypatch: pytest.Mon
     source.touch()
     with pytest.raises(UserError, match=r"mine\.py: a source needs its labels: write .*\.py:PATH"):
         open_annotations(str(source))
+    assert parse_labels("mine.py:labels.jsonl") == ("mine.py", None, Path("labels.jsonl"), "")
+    assert parse_labels("mine.py/any:labels.jsonl") == ("mine.py", "any", Path("labels.jsonl"), "")
+    assert parse_labels("table/any:x.csv") == ("table", "any", Path("x.csv"), "")
+
+
+@mistakes(
+    """
+    absent.csv => absent.csv: no such file: give the path of the table with the labels
+    absent/labels => absent/labels: no such file: give the path of the table with the labels
+    trajudge/absent => trajudge/absent: no such file: give the path
+    absent => absent: no such file, and none of the kinds of annotations (agentrewardbench,
+    trajudge => trajudge: holds no annotations of a known kind
+    mine.py:absent => --annotations mine.py:absent: there is no file or folder 'absent'
+    mine.py: => --annotations mine.py:: there is no file or folder ''
+    """
+)
+def test_a_wrong_spec_is_one_sentence(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    (tmp_path / "trajudge").mkdir()
+    with pytest.raises(UserError) as refused:
+        parse_labels(*words)
+    assert str(refused.value).startswith(sentence)
 
 
 def test_pipes_and_endless_files_are_named(tmp_path: Path) -> None:

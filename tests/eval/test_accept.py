@@ -24,8 +24,8 @@ from tests.eval.decided_runs import (
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.accept.accept import AcceptanceFilter, apply
-from trajudge.eval.accept.conversations import chat_turns, without_observation
-from trajudge.eval.accept.training import first_difference, written_hash
+from trajudge.eval.accept.conversations import ChatFormat, chat_turns, without_observation
+from trajudge.eval.accept.training import first_difference, guarantee_of, written_hash
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.select.scores import Rule
 from trajudge.eval.store.run_folder import write_labels, write_manifest
@@ -209,7 +209,15 @@ def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
     step = made.steps[0].model_copy(update={"reasoning": "half \ud83d"})
     choice = AcceptanceFilter("judge", Rule(judges=("judge",)), 1.0)
     broken = made.model_copy(update={"steps": (step,)})
-    found = apply([broken], [said(0, True)], choice, tmp_path)
+    found = apply(
+        [broken],
+        [said(0, True)],
+        choice,
+        tmp_path,
+        chat=ChatFormat(),
+        bare_turns=False,
+        screenshots=False,
+    )
     assert found["accepted"] == 1
     assert "\ufffd" in (tmp_path / "accepted.jsonl").read_text(encoding="utf-8")
 
@@ -218,27 +226,30 @@ def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
     said_twice = "<think>\nso\n</think>\n<action>\nclick('1')\n</action>"
     step = Step(index=0, reasoning=said_twice, action="click('1')")
     made = trajectory(0).model_copy(update={"steps": (step,)})
-    assert chat_turns(made)[2].content == said_twice
+    assert chat_turns(made, ChatFormat())[2].content == said_twice
 
 
 def test_an_answer_that_no_action_holds_is_learned_after_the_last_page() -> None:
     made = trajectory(0).model_copy(update={"answer": "It is <answer>$12</answer>."})
-    *before, page, answer = chat_turns(made)
-    assert before == chat_turns(trajectory(0))
+    *before, page, answer = chat_turns(made, ChatFormat())
+    assert before == chat_turns(trajectory(0), ChatFormat())
     assert page.content == "Step 3\nURL: http://shop/\nPage:\npruned tree"
     assert answer.content == "<answer>\nIt is $12.\n</answer>"
     in_action = made.steps[0].model_copy(update={"action": "send_msg_to_user('It is $12.')"})
     spoken = made.model_copy(update={"steps": (in_action, *made.steps[1:]), "answer": "It is $12."})
-    assert "<answer>" not in chat_turns(spoken)[-1].content
+    assert "<answer>" not in chat_turns(spoken, ChatFormat())[-1].content
     without_end = made.model_copy(update={"steps": made.steps[:2]})
-    assert chat_turns(without_end)[-2].content == "Step 3"
-    assert without_observation(without_end) == (0, 2), "the page before an answer may be unknown"
-    assert chat_turns(made.model_copy(update={"steps": made.steps[2:]})) == []
+    assert chat_turns(without_end, ChatFormat())[-2].content == "Step 3"
+    assert without_observation(without_end, screenshots=False) == (0, 2), (
+        "the page before an answer may be unknown"
+    )
+    assert chat_turns(made.model_copy(update={"steps": made.steps[2:]}), ChatFormat()) == []
 
 
 def test_two_runs_that_differ_in_their_answer_alone_are_no_duplicates_but_a_pair() -> None:
     one, other = (
-        chat_turns(trajectory(0).model_copy(update={"answer": text})) for text in ("$12", "$13")
+        chat_turns(trajectory(0).model_copy(update={"answer": text}), ChatFormat())
+        for text in ("$12", "$13")
     )
     assert written_hash(one, "") != written_hash(other, "")
     assert first_difference(one, other) == 6
@@ -300,8 +311,10 @@ def accepted(decision: Path, run: Path, *options: object) -> int:
 
 
 def test_a_decision_records_judge_agents_and_benchmarks(tmp_path: Path) -> None:
-    bound = read_decision(decided(tmp_path, SETTINGS)).binding
-    assert bound is not None
+    decision = read_decision(decided(tmp_path, SETTINGS))
+    bound = decision.binding
+    assert bound is not None and decision.chosen is not None
+    assert guarantee_of(decision) == (decision.findings[decision.chosen].precision.low, 0.95)
     assert bound.agents == {"agent": 80}
     assert bound.benchmarks == {"webarena": 80}
     facts = bound.judges[JUDGE].facts
@@ -409,6 +422,18 @@ def test_another_agent_is_warned_of_and_can_be_refused(
     (rejected,) = lines(run / "accepted" / "rejected.jsonl")
     assert rejected["kind"] == "agent not covered"
     assert "stranger" in rejected["reason"]
+
+
+def test_the_judge_at_another_endpoint_comes_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decision = decided(tmp_path, SETTINGS)
+    sentence = f"{JUDGE} was asked at azure, when it was certified at openai"
+    for endpoint, is_told in (("azure", True), ("openai", False), (None, False)):
+        run = new_run(tmp_path / str(endpoint), SETTINGS | {"endpoint": endpoint})
+        capsys.readouterr()
+        assert accepted(decision, run, "--assume-same-judge") == 0
+        assert (sentence in on_one_line(capsys.readouterr().out)) is is_told
 
 
 def test_published_judgments_are_bound_by_what_they_tell(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.audit import (
     AgentRanking,
     Audit,
+    Flip,
     Labelled,
     RuleErrors,
     errors_by_facet,
@@ -183,6 +184,27 @@ def test_one_agent_has_no_order() -> None:
     expert = table({"a": 8})
     found = ranking("webarena", expert, expert)
     assert (found.tau, found.low, found.flips) == (None, None, ())
+    assert not [line for line in sentences(audited(found)) if "tau" in line]
+    screen = summary(audited(ranking(OVERALL, expert, expert)), rest="all: --full", width=100)
+    assert "tau" not in screen
+
+
+def test_an_order_is_reversed_at_the_level() -> None:
+    pair = {"better": "a", "worse": "b", "expert": (0.7, 0.4), "evaluator": (0.4, 0.7)}
+    assert Flip(**pair, p_value=0.05).significant
+    assert not Flip(**pair, p_value=0.0501).significant
+
+
+@pytest.mark.parametrize(("agents", "told"), [(8, ""), (9, "and 1 more group: --full")])
+def test_the_screen_has_ten_groups(agents: int, told: str) -> None:
+    """All runs, those of one benchmark, and those of each agent."""
+    expert = table({f"agent-{n}": 10 + n for n in range(agents)}, 20)
+    keys = [*expert]
+    groups = errors_by_facet(Labelled.of(expert, keys), array(expert, keys), {})
+    audit = audited(ranking(OVERALL, expert, expert)).model_copy(update={"errors": tuple(groups)})
+    screen = summary(audit, rest="all: results", width=100)
+    assert sum(f"agent-{n} " in screen for n in range(agents)) == 8
+    assert re.findall("and .* more group.*", screen) == ([told] if told else [])
 
 
 def test_workarenas_second_level_is_a_stratum_of_its_own_whatever_its_name() -> None:

@@ -25,12 +25,14 @@ from trajudge.eval.baselines import (
     at_equal_recall,
     claims_success,
     transfer_screen,
+    transfer_table,
     transferred,
     trivial_baselines,
 )
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reporting.sentences import NO_BETTER
+from trajudge.eval.scoring.compute import score as compute
 from trajudge.eval.scoring.records import EqualRecall, ScoreReport
 from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.model import Judgment, Status
@@ -325,6 +327,23 @@ def test_the_judge_that_is_best_elsewhere_is_scored_here() -> None:
     assert all(
         best[one.key] is not truth(one) for one in OF_BENCHMARKS if one.key.benchmark == "almanac"
     )
+
+
+def test_the_table_of_a_transfer_ends_with_all_benchmarks() -> None:
+    found = transferred(OF_BENCHMARKS, judged("a", BENCHMARKS), THEIR_LABELS)
+    report = compute(found.judgments, THEIR_LABELS, rewards={}, compared=None)
+    rows = transfer_table(report, "success").rows
+    methods = [BEST, "telemetry", "tfidf-answer"]
+    places = [*BENCHMARKS, "Overall"]
+    assert [row[:2] for row in rows] == [(place, name) for place in places for name in methods]
+    shown = transfer_screen(report, "success").splitlines()[1:13]
+    assert [line.split()[0] for line in shown[::3]] == places
+    assert [line[:9].strip() for line in shown if line.split()[0] not in places] == [""] * 8
+
+
+def test_two_benchmarks_are_enough() -> None:
+    found = transferred(OF_BENCHMARKS[:16], judged("a", BENCHMARKS)[:16], THEIR_LABELS)
+    assert {one.key.benchmark for one in found.judgments} == {"almanac", "console"}
 
 
 def test_a_threshold_is_carried_over() -> None:

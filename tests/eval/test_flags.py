@@ -12,8 +12,18 @@ import pytest
 
 from tests.eval.parsers import TABLE, parser_of, parsers
 from tests.screens import LINES
+from trajudge.eval.accept.settings import AcceptConfig
 from trajudge.eval.cli import named
-from trajudge.eval.settings import ScoreConfig
+from trajudge.eval.labelling.settings import BuildConfig, EstimateConfig
+from trajudge.eval.resilience.settings import ResilienceConfig
+from trajudge.eval.runs.settings import RunRequest
+from trajudge.eval.select.settings import SelectConfig
+from trajudge.eval.settings import (
+    AuditConfig,
+    CheckConfig,
+    ScoreConfig,
+    TelemetryConfig,
+)
 from trajudge.util import settings
 from trajudge.util.errors import UserError
 
@@ -128,6 +138,34 @@ def test_a_help_names_the_default(name: str) -> None:
             number = re.search(r"\(default: ([\d.]+)", one.help)
             if number and isinstance(default, int | float):
                 assert float(number[1]) == default, one.flag
+
+
+# The numbers that count where an option is left out; every switch is off then.
+DEFAULTS: dict[type[settings.Settings], dict[str, float]] = {
+    AcceptConfig: {"--test-share": 0, "--seed": 0},
+    AuditConfig: {},
+    BuildConfig: {"--budget": 100, "--double": 0.2, "--seed": 0, "--gold-share": 0.05},
+    CheckConfig: {"--confidence": 0.95},
+    EstimateConfig: {},
+    ResilienceConfig: {},
+    RunRequest: {
+        **{"--temperature": 0, "--seed": 0, "--concurrency": 32, "--timeout": 300},
+        **{"--samples": 1, "--max-failures": 0},
+    },
+    ScoreConfig: {"--seed": 0},
+    SelectConfig: {"--confidence": 0.95, "--seed": 0, "--margin": 0.1, "--training-price": 0},
+    TelemetryConfig: {"--folds": 5, "--seed": 0, "--target-precision": 0.85},
+}
+
+
+@pytest.mark.parametrize("record", DEFAULTS)
+def test_an_option_that_is_left_out_has_its_default(record: type[settings.Settings]) -> None:
+    numbers = {
+        one.flag: one.default
+        for one in settings.options_of(record)
+        if isinstance(one.default, int | float) and one.default is not False
+    }
+    assert numbers == DEFAULTS[record]
 
 
 def _two_values(action: argparse.Action) -> tuple[str, str]:

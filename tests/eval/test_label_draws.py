@@ -27,6 +27,7 @@ from trajudge.eval.labelling.designs import (
 from trajudge.eval.labelling.estimates import estimate_precision
 from trajudge.eval.labelling.frame import (
     DrawnLabels,
+    Frame,
     cross_fitted,
     features,
     fit_logistic,
@@ -144,6 +145,17 @@ def test_every_probability_is_positive_and_they_add_up_to_the_budget(strategy: S
         assert np.isclose(chances.sum(), min(budget, 800))
 
 
+def test_a_part_of_the_budget_is_spread_evenly() -> None:
+    """A quarter of it; of the disagreement of votes, of which one row has one bit, 65 %."""
+    assert proportional(np.array([1.0, 0, 0, 0]), 1).tolist() == [0.8125, *[0.0625] * 3]
+    assert proportional(np.array([3.0, 1]), 1).tolist() == [0.6875, 0.3125]
+    assert proportional(np.zeros(4), 2).tolist() == [0.5] * 4
+    votes = np.array([[1.0, 0], [1, 1]])
+    known = KnownVerdicts(np.full(2, 0.5), votes, votes > 0, votes[:, 0], np.zeros(2, np.int64))
+    found = inclusion_probabilities("disagreement", 1, known)
+    assert found == pytest.approx([0.35 + 0.65 / 2, 0.65 / 2])
+
+
 def test_each_is_drawn_with_its_probability_and_the_number_is_fixed() -> None:
     rng = np.random.default_rng(0)
     chances = proportional(rng.random(30) ** 3, 8)
@@ -175,9 +187,53 @@ def test_the_order_mixes_strata_and_second_readings_are_their_share() -> None:
     strata = np.repeat([0, 1, 2], [60, 30, 10])
     positions = round_robin(strata, rng)
     assert sorted(positions.tolist()) == list(range(100))
+    one = round_robin(np.zeros(100, dtype=np.int64), rng).tolist()
+    assert sorted(one) == list(range(100)) != one  # by chance, where there is one stratum
     first = strata[np.argsort(positions)][:50]
     assert (np.abs(np.bincount(first) - [30, 15, 5]) <= 1).all()
     assert double_readings(100, 0.2, rng).sum() == 20
+
+
+def test_the_columns_of_a_regression() -> None:
+    votes, scores = np.array([[1, np.nan], [0, 1]]), np.array([[0.75], [np.nan]])
+    assert vote_share(votes).tolist() == [0.75, 0.5]  # 1.5 of 2, 1.5 of 3
+    assert vote_share(np.array([[np.nan]])).tolist() == [0.5]
+    rows = [[1, 0, 0.5, np.log(3), 1, 0], [-1, 1, 0, 0, 0, 1]]
+    assert features(votes, scores, np.array([0, 1])) == pytest.approx(np.array(rows))
+
+
+def test_a_regression_is_that_of_the_penalised_likelihood() -> None:
+    """Ridge penalty 2, none on the intercept, and half a label of the other kind."""
+    from scipy.optimize import minimize
+
+    people = population(7, size=60)
+    columns, n = people.columns, 60
+    weights = np.linspace(1, 3, n)
+    target = (people.truth * n + 0.5) / (n + 1)
+
+    def loss(coefficients: Floats) -> float:
+        z = coefficients[0] + columns @ coefficients[1:]
+        each = np.logaddexp(0, z) - target * z
+        return float(weights / weights.mean() @ each + (coefficients[1:] ** 2).sum())
+
+    best = minimize(loss, np.zeros(columns.shape[1] + 1), tol=1e-10).x
+    assert fit_logistic(columns, people.truth, weights) == pytest.approx(best, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("labelled", "successes", "is_learned"),
+    [(20, 1, True), (20, 0, False), (20, 20, False), (19, 9, False)],
+)
+def test_twenty_labels_of_both_kinds_are_learned_from(
+    labelled: int, successes: int, is_learned: bool
+) -> None:
+    nothing = np.full(len(KEYS), np.nan)
+    votes = np.ones((len(KEYS), 1))
+    frame = Frame(KEYS, ["judge"], votes, np.full_like(votes, np.nan), nothing, nothing)
+    labels = {KEYS[n]: label(n, n < successes, None) for n in range(labelled)}
+    assert (frame.learned_probability(labels) is not None) is is_learned
+    share = [0.75] * len(KEYS)
+    assert (frame.probability(labels).tolist() == share) is not is_learned
 
 
 def test_a_regression_finds_the_better_judge_and_survives_one_kind_of_label() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.eval.cases import failed, said
+from tests.annotations.queues import label, names
+from tests.eval.cases import failed, key, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Label, SampleFrame
@@ -220,6 +221,23 @@ def test_labels_of_a_queue_give_the_precision_of_the_whole_run(
     assert interval.width[at] < 0.5
 
 
+def test_a_queue_is_estimated_from_what_is_decided(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "queue"
+    assert build(run, folder, "--double", "0") == 0
+    store = LabelQueue(folder)
+    (person,) = names(store, "a")
+    for answer in ("yes", "unsure"):
+        label(store, person, answer)
+        capsys.readouterr()
+        assert main(["label", "estimate", str(folder)]) == 2
+        assert "has fewer than two decided labels" in capsys.readouterr().err
+    label(store, person, "no")
+    found = queue_estimates(store)
+    assert (found.labelled, found.drawn, found.size) == (2, 40, 130)
+
+
 def test_select_weights_the_labels_of_a_queue_by_how_they_were_drawn(
     run: Path, tmp_path: Path
 ) -> None:
@@ -303,7 +321,9 @@ def test_several_samples_of_a_judge_are_the_verdict_that_its_scores_count() -> N
         for task, samples in told.items()
         for sample, success in enumerate(samples)
     ]
-    frame = read_frame(Source("runs", in_memory(judgments), {}))
+    rewards = {key(0): 0.5, key(1): 0.51}
+    frame = read_frame(Source("runs", in_memory(judgments), rewards))
+    assert frame.rule.tolist()[:2] == [0, 1] and np.isnan(frame.rule[2:]).all()
     scored = [one_per_trajectory(judgments)[place] for place in range(len(told))]
     assert list(frame.keys) == [one.key for one in scored]
     for given, field in ((frame.verdicts[:, 0], "success"), (frame.scores[:, 0], "score")):

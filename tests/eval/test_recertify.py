@@ -23,6 +23,7 @@ from trajudge.eval.accept.recertify import (
     largest_wealth,
     lower_limit,
     read_sample,
+    sample_text,
     wealth,
 )
 from trajudge.eval.select.decision import read_decision
@@ -41,8 +42,8 @@ def test_the_error_is_at_most_alpha_however_often_one_looks_and_however_tasks_de
         rate = np.where(count > 6, 0.75, 0.9)
         rate += target - (rate * count).sum() / count.sum()
         labels = rng.random(tasks) < rate
-        errors += largest_wealth(labels, count / 12, target) >= 1 / alpha
-        unweighted += largest_wealth(labels, 1.0, target) >= 1 / alpha
+        errors += largest_wealth(labels, count / 12, target, above=True) >= 1 / alpha
+        unweighted += largest_wealth(labels, 1.0, target, above=True) >= 1 / alpha
     assert errors / worlds <= alpha + 3 * (alpha * (1 - alpha) / worlds) ** 0.5
     assert unweighted / worlds > 3 * alpha
 
@@ -58,8 +59,10 @@ def test_wealth_is_a_martingale_at_the_bound_in_both_directions() -> None:
 def test_a_precision_below_the_promise_is_seen_and_one_above_is_certified() -> None:
     """0.765 under a promise of 0.8 was seen on an agent that the decision was not made on."""
     rng = np.random.default_rng(2)
-    wrong = [largest_wealth(rng.random(400) < 0.765, 1.0, 0.8) >= 20 for _ in range(200)]
-    right = [largest_wealth(rng.random(400) < 0.9, 1.0, 0.8) >= 20 for _ in range(200)]
+    wrong = [
+        largest_wealth(rng.random(400) < 0.765, 1.0, 0.8, above=True) >= 20 for _ in range(200)
+    ]
+    right = [largest_wealth(rng.random(400) < 0.9, 1.0, 0.8, above=True) >= 20 for _ in range(200)]
     far = [largest_wealth(rng.random(400) < 0.6, 1.0, 0.8, above=False) >= 20 for _ in range(200)]
     assert np.mean(wrong) <= 0.02
     assert np.mean(right) > 0.95
@@ -73,12 +76,14 @@ def test_the_limit_covers_the_truth_at_all_times_at_once() -> None:
 
 
 def test_as_many_labels_as_planned_decide_with_the_power_planned_for() -> None:
-    planned = labels_to_plan(0.8, 0.9, 0.05, np.random.default_rng(4))
+    planned = labels_to_plan(0.8, 0.9, 0.05, np.random.default_rng(4), 1.0)
     assert planned is not None
     rng = np.random.default_rng(5)
-    found = [largest_wealth(rng.random(planned) < 0.9, 1.0, 0.8) >= 20 for _ in range(500)]
+    found = [
+        largest_wealth(rng.random(planned) < 0.9, 1.0, 0.8, above=True) >= 20 for _ in range(500)
+    ]
     assert np.mean(found) == pytest.approx(0.8, abs=0.06)
-    assert labels_to_plan(0.8, 0.8, 0.05, np.random.default_rng(4)) is None
+    assert labels_to_plan(0.8, 0.8, 0.05, np.random.default_rng(4), 1.0) is None
 
 
 @pytest.fixture(scope="module")
@@ -191,9 +196,11 @@ def test_an_agent_that_misses_the_target_leaves_no_choice(
     labels[keys[0]] = None
     spec = write_labels(tmp_path / "labels.jsonl", labels)
     assert accept(["--recertify", str(out), "--annotations", spec]) == 1
-    printed = capsys.readouterr().out
+    printed = on_one_line(capsys.readouterr().out)
     assert "Below the target" in printed
     assert "Nothing was bet on 1 unsure label" in printed
+    sure = len(keys) - 1
+    assert f"({sum(filter(None, labels.values()))} true successes in {sure} labels" in printed
     words = ["--decision", str(out), "--run", str(accepted / "new"), "--out", str(tmp_path / "no")]
     assert accept(words) == 2
     assert "no judge qualified" in capsys.readouterr().err
@@ -231,11 +238,28 @@ def test_a_sample_that_is_too_small_says_so_before_a_run_is_labelled() -> None:
     drawn = np.random.default_rng(99).random((4000, 60)) < 0.95
 
     def share(target: float) -> float:
-        best = [largest_wealth(row, np.ones(60), target) >= 20 for row in drawn]
+        best = [largest_wealth(row, np.ones(60), target, above=True) >= 20 for row in drawn]
         return float(np.mean(best))
 
     assert share(reached) >= 0.78
     assert share(reached + 0.02) < 0.8
+
+
+@pytest.mark.parametrize(
+    ("planned", "told"),
+    [
+        (120, "120 labels decide with probability 0.8"),
+        (121, "whether 90 % succeed: there are 120 tasks, 121 would."),
+        (None, "there are 120 tasks, no reasonable number decides."),
+    ],
+)
+def test_a_sample_says_whether_its_labels_can_decide(
+    accepted: Path, tmp_path: Path, planned: int | None, told: str
+) -> None:
+    out, _ = sampled(accepted, tmp_path)
+    record = out / "recertification.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"planned": planned}))
+    assert told in on_one_line(sample_text(out))
 
 
 def test_undecided_labels_say_how_many_more_and_what_they_show_already(
@@ -255,5 +279,5 @@ def test_undecided_labels_say_how_many_more_and_what_they_show_already(
     # All labels are right: so many right ones in a row decide, one fewer does not.
     weights = np.resize([run.weight for run in made.runs], 12 + more)
     target = made.decision.plan.target.rate
-    assert largest_wealth(np.ones(12 + more), weights, target) >= 20
-    assert largest_wealth(np.ones(11 + more), weights[:-1], target) < 20
+    assert largest_wealth(np.ones(12 + more), weights, target, above=True) >= 20
+    assert largest_wealth(np.ones(11 + more), weights[:-1], target, above=True) < 20

@@ -73,9 +73,9 @@ FAILED = [
 @pytest.mark.parametrize(
     ("missing", "counts", "n", "positives", "recall"),
     [
-        ("negative", Counts(tp=1, fn=1, tn=2), 4, 2, 0.5),
-        ("exclude", Counts(tp=1), 1, 1, 1.0),
-        ("agentrewardbench", Counts(tp=1, tn=1), 4, 2, 1.0),
+        ("negative", Counts(tp=1, fp=0, fn=1, tn=2), 4, 2, 0.5),
+        ("exclude", Counts(tp=1, fp=0, fn=0, tn=0), 1, 1, 1.0),
+        ("agentrewardbench", Counts(tp=1, fp=0, fn=0, tn=1), 4, 2, 1.0),
     ],
 )
 def test_what_a_failed_judgment_counts_as_is_the_stated_policy(
@@ -97,7 +97,7 @@ def test_the_rule_based_baseline_stands_beside_on_the_same_trajectories() -> Non
     rewards = {key(1): 1.0, key(2): 0.5, key(3): 0.51, key(4): None, key(8): 1.0}
     scores = score(ANSWERS, LABELS, rewards=rewards)
     baseline = score_of(scores, baseline=True)
-    assert baseline.counts == Counts(tp=1, fn=1, fp=1)
+    assert baseline.counts == Counts(tp=1, fp=1, fn=1, tn=0)
     assert baseline.without_reward == 1
     assert scores.coverage[-1].unjudged == 1
     excluded = score(FAILED, LABELS, rewards=rewards, missing="exclude")
@@ -115,7 +115,7 @@ def test_side_effect_and_repetition_are_scored_where_the_judge_was_asked() -> No
     }
     judgments = [said(1, True, side_effect=True), said(2, True, side_effect=True)]
     scores = score(judgments, labels, rewards={})
-    assert score_of(scores, what="side_effect").counts == Counts(tp=1, fp=1)
+    assert score_of(scores, what="side_effect").counts == Counts(tp=1, fp=1, fn=0, tn=0)
     assert {s.label for s in scores.scores} == {"success", "side_effect"}
 
 
@@ -259,10 +259,12 @@ def test_every_rate_is_scikit_learns(pairs: list[tuple[bool, bool]]) -> None:
 
 
 def test_a_rate_without_a_denominator_is_not_a_number() -> None:
-    nothing_accepted = Counts(fn=1, tn=1)
+    nothing_accepted = Counts(tp=0, fp=0, fn=1, tn=1)
     assert rate("precision", nothing_accepted) is None
     assert rate("recall", nothing_accepted) == 0
-    assert all(rate(metric.name, Counts()) is None for metric in VERDICT_METRICS)
+    assert all(
+        rate(metric.name, Counts(tp=0, fp=0, fn=0, tn=0)) is None for metric in VERDICT_METRICS
+    )
 
 
 def test_kappa_of_the_published_judges() -> None:

@@ -273,7 +273,8 @@ def test_of_many_judges_the_first_are_named_and_the_others_counted(width: int) -
 @pytest.mark.parametrize("tiny", [-0.0, -1e-4])
 def test_no_figure_is_minus_zero(tiny: float) -> None:
     score = Score(
-        judge="j", benchmark="b", label="success", n=0, positives=0,
+        judge="j", baseline=False, benchmark="b", label="success", n=0, tasks=0, positives=0,
+        missing=0, unsure=0, without_reward=0, scored=0,
         counts=Counts(tp=0, fp=0, fn=0, tn=0), precision=None, recall=None, f1=None, accuracy=None,
         npv=None, tnr=None, mcc=None, kappa=tiny, intervals={"kappa": (tiny, 0.5)},
     )  # fmt: skip

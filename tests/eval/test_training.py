@@ -168,9 +168,10 @@ def test_what_goes_to_openai_has_its_types(tmp_path: Path) -> None:
     short = run_of(0, screenshot=ImageRef(data=png(7)))
     steps = tuple(Step(index=n, observation=seen, action=f"click('{n}')") for n in range(11))
     long = short.model_copy(update={"key": run_of(1).key, "steps": steps})
-    run = judged(tmp_path / "run", [short, long])
+    most = long.model_copy(update={"key": run_of(2).key, "steps": steps[:10]})
+    run = judged(tmp_path / "run", [short, long, most])
     folder = export(run, "openai-sft", tmp_path / "out", "--with-screenshots")
-    (row,) = lines(folder / "train.jsonl")
+    row, _ = lines(folder / "train.jsonl")
     assert list(row) == ["messages"]
     for message in row["messages"]:
         TypeAdapter(ChatCompletionMessageParam).validate_python(
@@ -184,7 +185,7 @@ def test_what_goes_to_openai_has_its_types(tmp_path: Path) -> None:
     assert training["left_out"] == {"more images than the trainer takes": 1}
     assert (
         len(lines(export(run, "openai-sft", tmp_path / "out", "--per", "step") / "train.jsonl"))
-        == 13
+        == 23
     )
 
 
@@ -197,7 +198,9 @@ def test_a_step_reads_no_page_of_an_earlier_one(pairs: Path, tmp_path: Path) -> 
     assert second["trajudge"]["credit"] == "outcome"
 
 
-def test_a_pair_differs_in_its_action_alone(tmp_path: Path) -> None:
+def test_a_pair_differs_in_its_action_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Another page or another thought is nothing to prefer."""
     other_page = run_of(0, agent="bad", action="click('9')", page_error="slow")
     thought = run_of(1, agent="bad")
@@ -211,6 +214,7 @@ def test_a_pair_differs_in_its_action_alone(tmp_path: Path) -> None:
     export(run, "trl-preference", out)
     assert not (out / "trl-preference" / "train.parquet").exists()
     left_out = json.loads((out / "acceptance.json").read_text())["training"]["left_out"]
+    assert "rows in trl-preference/: none" in capsys.readouterr().out
     assert left_out == {
         "no partner of the same task": 1,
         "the pages differ before the actions do": 2,
@@ -218,8 +222,10 @@ def test_a_pair_differs_in_its_action_alone(tmp_path: Path) -> None:
 
 
 def test_runs_between_the_thresholds_are_no_failures(pairs: Path, tmp_path: Path) -> None:
-    folder = export(pairs, "trl-kto", tmp_path / "out", "--rejected-below", 0.05)
-    assert {row["label"] for row in rows(folder)} == {True}
+    for threshold, labels in ((0.1, {True}), (0.11, {True, False})):  # the failures have 0.1
+        out = tmp_path / str(threshold)
+        folder = export(pairs, "trl-kto", out, "--rejected-below", threshold)
+        assert {row["label"] for row in rows(folder)} == labels
 
 
 def made_runs(rng: np.random.Generator) -> list[JudgedRun]:
@@ -253,6 +259,12 @@ def test_the_draws_depend_on_the_keys_and_the_seed() -> None:
     assert first.left_out["above the cap per task"] == len(runs) - len(first.runs)
 
 
+def test_a_task_is_left_to_learn_from_however_large_the_share_of_the_test() -> None:
+    config = TrainingConfig(format="hf", test_share=0.99)
+    runs = [run for run in made_runs(np.random.default_rng(0)) if run.key.task_id in ("1", "2")]
+    assert {file for _, file in choose_runs(runs, config).runs.values()} == {"train", "test"}
+
+
 def test_accepted_and_rejected_runs_of_a_task_are_capped_apart(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -281,7 +293,9 @@ def test_runs_that_are_left_out_are_counted_on_the_screen(
     again = [run_of(0, agent=name) for name in ("good", "good-2", "good-3")]
     run = judged(tmp_path / "run", [*again, run_of(1)])
     export(run, "trl-messages", tmp_path / "out")
-    assert "left out of the training data (duplicate: 2)" in capsys.readouterr().out
+    screen = capsys.readouterr().out
+    assert "left out of the training data (duplicate: 2)" in screen
+    assert "rows in trl-messages/: 2 in train" in screen
 
 
 @pytest.mark.parametrize(
@@ -367,6 +381,21 @@ def test_the_card_says_who_accepted_and_how_sure_that_is(pairs: Path, tmp_path: 
     card = (export(pairs, "hf", tmp_path / "out") / "README.md").read_text(encoding="utf-8")
     assert "the share of true successes is not known" in card
     assert "| agents (runs) | good (3) |" in card
+
+
+@pytest.mark.parametrize(
+    ("layout", "files"),
+    [
+        ("hf", {"train.parquet"}),
+        ("llamafactory", {"train.jsonl", "dataset_info.json"}),
+        ("axolotl", {"train.jsonl", "axolotl.yml"}),
+    ],
+)
+def test_a_layout_has_the_file_of_its_trainer(
+    pairs: Path, tmp_path: Path, layout: str, files: set[str]
+) -> None:
+    folder = export(pairs, layout, tmp_path / "out")
+    assert {file.name for file in folder.iterdir()} == files | {"README.md"}
 
 
 @mistakes(

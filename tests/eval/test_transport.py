@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.eval.cases import said
 from tests.eval.select_world import evidence
+from trajudge.eval.accept.accept import transfer_obstacles
 from trajudge.eval.select.evidence import SelectionData
 from trajudge.eval.select.plan import Target
 from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
+from trajudge.eval.select.scores import Rule
 from trajudge.eval.select.transport import homogeneity, largest_difference, transport
 
 TARGET = Target(rate=0.7)
@@ -41,7 +44,7 @@ def test_chi_square_is_the_textbook_one() -> None:
 
 
 def test_refused_where_false_positive_rates_differ_with_the_labels_to_buy() -> None:
-    found = transport(world({"webarena": 0.02, "workarena": 0.25}), 0, TARGET, 0.95)
+    found = transport(world({"webarena": 0.02, "workarena": 0.25}), 0, TARGET, 0.95, 0.1)
     assert not found.allowed
     assert "false-positive rate differs" in found.reason
     assert found.least_success_rate is None
@@ -72,7 +75,7 @@ def test_few_labels_that_show_no_difference_show_no_equivalence_either() -> None
     """The rates differ widely (0.05 and 0.3), and a test of homogeneity cannot tell."""
     refused = 0
     for seed in range(20):
-        found = transport(world({"a": 0.05, "b": 0.3}, n=24, seed=seed), 0, TARGET, 0.95)
+        found = transport(world({"a": 0.05, "b": 0.3}, n=24, seed=seed), 0, TARGET, 0.95, 0.1)
         refused += not found.allowed
         if (
             found.false_positive_rate.p_value is not None
@@ -96,7 +99,7 @@ def test_rates_that_differ_by_the_margin_pass_at_most_as_often_as_alpha() -> Non
 
 @pytest.mark.parametrize("names", [["webarena"], []])
 def test_one_benchmark_says_nothing_about_another(names: list[str]) -> None:
-    found = transport(world(dict.fromkeys(names or ["a"], 0.1)), 0, TARGET, 0.95)
+    found = transport(world(dict.fromkeys(names or ["a"], 0.1)), 0, TARGET, 0.95, 0.1)
     assert not found.allowed
     assert "single benchmark" in found.reason
 
@@ -105,5 +108,28 @@ def test_true_positive_rates_that_differ_refuse_as_well() -> None:
     made = world({"a": 0.1, "b": 0.1})
     drop = made.success & (made.benchmark == "b")
     made.accepted[drop, 0] &= np.arange(drop.sum()) % 2 == 0
-    found = transport(made, 0, TARGET, 0.95)
+    found = transport(made, 0, TARGET, 0.95, 0.1)
     assert "true-positive rate differs" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("least", "limit", "obstacle"),
+    [
+        (0.87, 0.0, "at least 87.0 % of the rollouts succeed: its verdicts there show 86.1 %"),
+        (0.86, 0.0, ""),
+        # Of the accepted share of 0.861, 0.5 may be failures: (0.861 - 0.5) / (1 - 0.5).
+        (0.73, 0.5, "at least 73.0 % of the rollouts succeed: its verdicts there show 72.2 %"),
+        (0.9, 1.0, ""),
+    ],
+)
+def test_a_choice_transfers_where_its_verdicts_show_enough_successes(
+    least: float, limit: float, obstacle: str
+) -> None:
+    """All 20 tasks are accepted: the share is at least 0.05 ^ (1 / 20), 0.861."""
+    allowed = transport(world(dict.fromkeys("ab", 0.1), n=1000), 0, TARGET, 0.95, 0.1)
+    limits = {"least_success_rate": least, "false_positive_limit": limit}
+    judgments = [said(n, True, score=1.0) for n in range(20)]
+    (found,) = transfer_obstacles(
+        allowed.model_copy(update=limits), Rule(judges=("judge",)), 1.0, judgments, 0.95
+    ).values()
+    assert found.removeprefix("and it transfers only where ") == obstacle

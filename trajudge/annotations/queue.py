@@ -69,7 +69,7 @@ CREATE TABLE queue (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE person (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
     role TEXT NOT NULL CHECK (role IN ('annotator', 'adjudicator', 'viewer')),
-    token_hash TEXT, active INTEGER NOT NULL DEFAULT 1);
+    token_hash TEXT NOT NULL);
 CREATE TABLE item (
     id INTEGER PRIMARY KEY, benchmark TEXT NOT NULL, agent TEXT NOT NULL, task_id TEXT NOT NULL,
     attempt INTEGER NOT NULL, content TEXT NOT NULL, position INTEGER NOT NULL,
@@ -173,13 +173,12 @@ class QueueSettings(Record):
 
 @dataclass(frozen=True)
 class Person:
-    """An annotator; ``token_hash`` is None if no token is required."""
+    """An annotator."""
 
     id: int
     name: str
     role: Role
-    token_hash: str | None
-    active: bool
+    token_hash: str
 
 
 @dataclass(frozen=True)
@@ -384,23 +383,19 @@ class LabelQueue:
     def people(self) -> list[Person]:
         """List all people, in the order in which they were added."""
         rows = self._reading().execute("SELECT * FROM person ORDER BY id")
-        return [
-            Person(row["id"], row["name"], row["role"], row["token_hash"], bool(row["active"]))
-            for row in rows
-        ]
+        return [Person(row["id"], row["name"], row["role"], row["token_hash"]) for row in rows]
 
     def person(self, who: int | str) -> Person | None:
         """Return a person by their number or name."""
         return next((p for p in self.people() if who in (p.id, p.name)), None)
 
     def person_by_token(self, token: str) -> Person | None:
-        """Return the active person with this token. Every stored hash is compared, and each
+        """Return the person with this token. Every stored hash is compared, and each
         comparison is slow by design, so that callers should cache the result for a session."""
         for person in self.people():
-            if person.active and person.token_hash:
-                salt = bytes.fromhex(person.token_hash.partition("$")[0])
-                if hmac.compare_digest(_hash_of(token, salt), person.token_hash):
-                    return person
+            salt = bytes.fromhex(person.token_hash.partition("$")[0])
+            if hmac.compare_digest(_hash_of(token, salt), person.token_hash):
+                return person
         return None
 
     def add_person(self, name: str, role: Role = "annotator") -> tuple[Person, str]:
@@ -432,7 +427,7 @@ class LabelQueue:
                 except sqlite3.IntegrityError:
                     raise UserError(f"{self.folder}: there is a person {name!r} already") from None
                 number = int(cursor.lastrowid or 0)
-                added.append((Person(number, name, role, hashed, active=True), token))
+                added.append((Person(number, name, role, hashed), token))
         return added
 
     def events(self, kind: EventKind | None = None) -> Iterator[dict[str, Any]]:
@@ -605,7 +600,7 @@ class LabelQueue:
                 " ORDER BY id DESC LIMIT 1",
                 (person,),
             ).fetchone()
-            if last is None or self._now() - last["at"] > REOPEN_MILLISECONDS:
+            if last is None or self._now() - last["at"] >= REOPEN_MILLISECONDS:
                 return None
             item = int(last["item"])
             history = _History(connection, item)
@@ -753,7 +748,7 @@ class LabelQueue:
             )
             if questions and item.gold is None:
                 # The item's own order, always the same, in which readings are called A, B, ...
-                random.Random(number * 7919 + 1).shuffle(readings)
+                random.Random(number).shuffle(readings)
                 listed.append(Dispute(number, tuple(readings), questions, number in back))
         return listed
 
@@ -862,9 +857,7 @@ class _History:
 
     def check_adjudicator(self, person: int) -> None:
         """Raise LabelRefused for a person who may not decide the item now."""
-        row = self._connection.execute(
-            "SELECT role FROM person WHERE id = ? AND active", (person,)
-        ).fetchone()
+        row = self._connection.execute("SELECT role FROM person WHERE id = ?", (person,)).fetchone()
         if row is None or row["role"] != "adjudicator":
             raise LabelRefused("Only an adjudicator decides: sign in as one.")
         if self.last(None, "adjudicated"):

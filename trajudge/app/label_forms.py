@@ -242,7 +242,7 @@ def cookie_of(queue: LabelQueue) -> str:
 
 
 def person_of(queue: LabelQueue, request: Request) -> Person:
-    """Return who sends a request. Raises NobodyChosen, PageError for a person who was removed."""
+    """Return who sends a request. Raises NobodyChosen."""
     name = getattr(request.state, "person", None)
     if name is not None:
         person = queue.person(name)
@@ -251,8 +251,6 @@ def person_of(queue: LabelQueue, request: Request) -> Person:
         person = None if number is None else queue.person(number)
     if person is None:
         raise NobodyChosen
-    if not person.active:
-        raise PageError(403, "This person labels here no more: ask whoever keeps the queue.")
     return person
 
 
@@ -288,12 +286,11 @@ def people_routes(queue: LabelQueue) -> list[Route]:
                 chosen = "adjudicator" if role == "adjudicator" else "annotator"
                 added, _ = await in_thread(queue.add_person, name, chosen)  # type: ignore[arg-type]
                 return _chosen(queue, added.id)
-        people = [person for person in await in_thread(queue.people) if person.active]
         return page(
             request,
             "labelling/people.html",
             422 if problem else 200,
-            people=people,
+            people=await in_thread(queue.people),
             problem=problem,
         )
 

@@ -660,14 +660,14 @@ def tau_of(agents: int) -> Any:
 
 
 def tau_limits(
-    clusters: Clusters, agents: int, confidence: float = 0.95, squares: Floats | None = None
+    clusters: Clusters, agents: int, squares: Floats | None = None
 ) -> tuple[float, float]:
-    """Compute limits of tau-a from ``clusters`` with the columns of ``tau_of``; ``nan`` below two
-    agents.
+    """Compute 95 % limits of tau-a from ``clusters`` with the columns of ``tau_of``; ``nan`` below
+    two agents.
 
     Every pair of agents is tested for its order, by the expert and by the evaluator
     (``clustered_differences``, two-sided, Bonferroni over all of these tests). With probability
-    ``confidence`` no order that is shown is wrong; pairs whose order is not shown by both may count
+    0.95 no order that is shown is wrong; pairs whose order is not shown by both may count
     anything from -1 to 1. Of weighted runs ``squares`` (tasks, agents) are the sums of squared
     weights.
     """
@@ -683,7 +683,7 @@ def tau_limits(
             clusters.stratum_sizes,
             squares=None if squares is None else squares.T[pairs.T],
         )
-        is_shown = found.p_value <= (1 - confidence) / (2 * len(pairs))
+        is_shown = found.p_value <= LEVEL / (2 * len(pairs))
         products *= np.where(is_shown, np.sign(found.interval.estimate), 0.0)
     unknown = (products == 0).sum()
     total = products.sum()

@@ -62,6 +62,7 @@ _MOST_TERMS = 20_000
 _DIGITS = 9
 
 _FEWEST_TASKS = 2
+_FOLDS = 5
 
 # What is read without being asked for: a few seconds' worth.
 _READ_UNASKED = 512 * 2**20
@@ -222,13 +223,12 @@ def trivial_baselines(
     *,
     names: Sequence[str] = BASELINES,
     question: LabelName = "success",
-    folds: int = 5,
     seed: int = 0,
 ) -> BaselineJudgments:
     """Judge every run with an expert's label of ``question`` by the baselines ``names``, one
     judgment per baseline and run.
 
-    ``tfidf-answer`` and ``telemetry`` are fitted across ``folds`` folds in which no task is on both
+    ``tfidf-answer`` and ``telemetry`` are fitted across five folds in which no task is on both
     sides, so that no verdict rests on a label of its own task; their score is P(success). The same
     runs, labels and seed give the same bytes. Fewer folds where fewer tasks have a label of each
     kind.
@@ -241,7 +241,7 @@ def trivial_baselines(
     parts: list[tuple[Examples, Examples]] = []
     if tasks >= _FEWEST_TASKS and TRAINED.keys() & set(names):
         rng = np.random.default_rng(seed)
-        split = folds_of(examples.labels, examples.groups, rng, min(folds, tasks))
+        split = folds_of(examples.labels, examples.groups, rng, min(_FOLDS, tasks))
         parts = [(examples.at(train), examples.at(test)) for train, test in split]
     judgments: list[Judgment] = []
     notes: list[str] = []

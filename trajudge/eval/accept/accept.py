@@ -464,9 +464,9 @@ def apply(
     choice: AcceptanceFilter,
     folder: Path,
     *,
-    chat: ChatFormat | None = None,
-    bare_turns: bool = False,
-    screenshots: bool = False,
+    chat: ChatFormat,
+    bare_turns: bool,
+    screenshots: bool,
     observe: Callable[[Trajectory, AcceptDecision, Sequence[ChatTurn]], None] | None = None,
 ) -> Counter[str]:
     """Write ``accepted.jsonl`` and ``rejected.jsonl``, one trajectory in memory at a time, in the
@@ -493,7 +493,7 @@ def apply(
                     line: dict[str, Any] = {"key": key, "kind": kind, "reason": trajectory.reason}
                 else:
                     ending = decide(trajectory.key)
-                    turns = chat_turns(trajectory, chat or ChatFormat())
+                    turns = chat_turns(trajectory, chat)
                     why_not = _not_exported(trajectory, turns, bare_turns, screenshots)
                     if ending.kind == ACCEPTED and why_not:
                         ending = AcceptDecision(*why_not, ending.score)

@@ -46,9 +46,8 @@ class ChatTurn(NamedTuple):
     screenshot: ImageRef | None = None
 
 
-def chat_turns(trajectory: Trajectory, form: ChatFormat | None = None) -> list[ChatTurn]:
+def chat_turns(trajectory: Trajectory, form: ChatFormat) -> list[ChatTurn]:
     """Write the conversation; empty where no step has an action: there is nothing to learn."""
-    form = form or ChatFormat()
     turns: list[ChatTurn] = []
     for step, written in _written(trajectory):
         turns = turns or [ChatTurn("system", form.system)]
@@ -80,7 +79,7 @@ def _written(trajectory: Trajectory) -> Iterator[tuple[Step, str]]:
     yield last, _assistant(last, "answer", answer)
 
 
-def without_observation(trajectory: Trajectory, *, screenshots: bool = False) -> tuple[int, int]:
+def without_observation(trajectory: Trajectory, *, screenshots: bool) -> tuple[int, int]:
     """Count the steps with an action whose page is not known at all (no address, no tree, no error
     and, where ``screenshots`` go along with the turns, no screenshot), and all steps with an
     action: such a user turn would be the bare words "Step 7". An answer may stand behind a page

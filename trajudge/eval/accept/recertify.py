@@ -53,7 +53,7 @@ _BISECTIONS = 20
 _LARGEST = 700.0  # of a logarithm
 
 
-def wealth(labels: ArrayLike, weights: ArrayLike, bound: float, *, above: bool = True) -> Floats:
+def wealth(labels: ArrayLike, weights: ArrayLike, bound: float, *, above: bool) -> Floats:
     """Compute the wealth after each label, along the last axis of ``labels`` (..., N), as of the
     test that the rate is at most ``bound`` (``above``), or at least ``bound``."""
     gain = np.asarray(weights, float) * (np.asarray(labels, float) - bound)
@@ -66,9 +66,7 @@ def wealth(labels: ArrayLike, weights: ArrayLike, bound: float, *, above: bool =
     return np.asarray(np.exp(np.minimum(whole, _LARGEST)))
 
 
-def largest_wealth(
-    labels: ArrayLike, weights: ArrayLike, bound: float, *, above: bool = True
-) -> float:
+def largest_wealth(labels: ArrayLike, weights: ArrayLike, bound: float, *, above: bool) -> float:
     """Compute the largest wealth so far; 1 without a label. At least 1 / alpha rejects the null."""
     return float(wealth(labels, weights, bound, above=above).max(initial=1.0))
 
@@ -79,7 +77,7 @@ def lower_limit(labels: ArrayLike, weights: ArrayLike, alpha: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):  # every bet gains less as the bound rises
         middle = (low + high) / 2
-        if largest_wealth(labels, weights, middle) >= 1 / alpha:
+        if largest_wealth(labels, weights, middle, above=True) >= 1 / alpha:
             low = middle
         else:
             high = middle
@@ -91,12 +89,10 @@ def labels_to_plan(
     truth: float,
     alpha: float,
     rng: np.random.Generator,
-    *,
-    power: float = _POWER,
-    weights: ArrayLike = 1.0,
+    weights: ArrayLike,
 ) -> int | None:
-    """Count how many labels of these ``weights``, over and over, decide with probability ``power``,
-    were the rate ``truth``; None where none of 4000 does. From 2000 simulated sequences, read as
+    """Count how many labels of these ``weights``, over and over, decide with probability 0.8, were
+    the rate ``truth``; None where none of 4000 does. From 2000 simulated sequences, read as
     labels come."""
     stakes = np.resize(weights, _MOST_LABELS)
     above = truth > target
@@ -107,7 +103,7 @@ def labels_to_plan(
         for part in np.array_split(drawn, 20):
             path = np.maximum.accumulate(wealth(part, stakes[:size], target, above=above), axis=1)
             decided += (path >= 1 / alpha).sum(axis=0)
-        enough = decided >= power * _WORLDS
+        enough = decided >= _POWER * _WORLDS
         if enough.any():
             return int(enough.argmax()) + 1
         size *= 2
@@ -121,7 +117,9 @@ def certified_target(size: int, truth: float, alpha: float, seed: int) -> float 
 
     def shown(percent: int) -> bool:
         parts = np.array_split(drawn, 20)
-        best = [wealth(part, 1.0, percent / 100).max(axis=1) >= 1 / alpha for part in parts]
+        best = [
+            wealth(part, 1.0, percent / 100, above=True).max(axis=1) >= 1 / alpha for part in parts
+        ]
         return bool(np.concatenate(best).mean() >= _POWER)
 
     percents = range(1, math.ceil(100 * truth))
@@ -199,7 +197,7 @@ def plan_sample(
         raise UserError(f"no accepted run of {', '.join(agents)}: name others with --agent NAME")
     rng, target = np.random.default_rng(seed), decision.plan.target.rate
     believed = decision.findings[decision.chosen].precision.estimate or target
-    planned = labels_to_plan(target, believed, 1 - decision.plan.confidence, rng)
+    planned = labels_to_plan(target, believed, 1 - decision.plan.confidence, rng, 1.0)
     size = min(size or planned or len(tasks), len(tasks))
     order = np.random.default_rng(seed).permutation(len(tasks))
     largest, groups = max(map(len, tasks.values())), list(tasks.values())
@@ -289,7 +287,7 @@ def check(made: Recertification, labels: Labels) -> RecertificationResult:
     sure = [place for place, success in enumerate(known) if success is not None]
     hits = np.array([bool(known[place]) for place in sure], dtype=float)
     weights = np.array([made.runs[place].weight for place in sure], dtype=float)
-    evidence = largest_wealth(hits, weights, target)
+    evidence = largest_wealth(hits, weights, target, above=True)
     against = largest_wealth(hits, weights, target, above=False)
     shown = evidence >= 1 / alpha
     missed = against >= 1 / alpha and not shown
@@ -404,11 +402,7 @@ def _advice(made: Recertification, outcome: RecertificationResult) -> list[str]:
     rng = np.random.default_rng(made.seed)
     alpha = 1 - plan.confidence
     weights = [run.weight for run in made.runs]
-    needed = (
-        None
-        if truth is None
-        else labels_to_plan(plan.target.rate, truth, alpha, rng, weights=weights)
-    )
+    needed = None if truth is None else labels_to_plan(plan.target.rate, truth, alpha, rng, weights)
     more = None if needed is None else max(needed - sure, 1)
     if sure == 0:
         lines = []

@@ -82,33 +82,29 @@ def rule_error(probability: Floats, rule: Floats) -> Floats:
     return np.where(np.isnan(rule), 0.5, np.abs(probability - np.nan_to_num(rule)))
 
 
-def expected_widths(
-    chances: Floats, probability: Floats, accepted: Bools, confidence: float = 0.95
-) -> Floats:
-    """Predict the width (J,) of each judge's interval for precision under a design (N,), estimated
-    with the predictions' help; nan for a judge that accepts nothing.
+def expected_widths(chances: Floats, probability: Floats, accepted: Bools) -> Floats:
+    """Predict the width (J,) of each judge's 95 % interval for precision under a design (N,),
+    estimated with the predictions' help; nan for a judge that accepts nothing.
 
     It holds as far as ``probability`` (N,) does: the expected squared error of a prediction p is
     taken to be p (1 - p).
     """
     errors = probability * (1 - probability) * (1 - chances) / chances
-    return _widths(errors @ accepted, accepted, confidence)
+    return _widths(errors @ accepted, accepted)
 
 
-def expected_random_widths(
-    budget: int, probability: Floats, accepted: Bools, confidence: float = 0.95
-) -> Floats:
+def expected_random_widths(budget: int, probability: Floats, accepted: Bools) -> Floats:
     """Predict the width (J,) from a simple random sample by its labels alone."""
     chance = min(budget / len(probability), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = (probability @ accepted) / accepted.sum(axis=0)
     variance = accepted.sum(axis=0) * precision * (1 - precision) * (1 - chance) / chance
-    return _widths(variance, accepted, confidence)
+    return _widths(variance, accepted)
 
 
-def _widths(variance: Floats, accepted: Bools, confidence: float) -> Floats:
+def _widths(variance: Floats, accepted: Bools) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = normal_quantile(confidence) * np.sqrt(variance)
+        half = normal_quantile(0.95) * np.sqrt(variance)
         return np.asarray(2 * half / accepted.sum(axis=0))
 
 

@@ -168,10 +168,10 @@ def estimates_table(queue: QueueEstimates) -> Table:
 
 
 def estimate_precision(
-    drawn: DrawnLabels, predicted: Floats, accepted: Bools, confidence: float = 0.95
+    drawn: DrawnLabels, predicted: Floats, accepted: Bools
 ) -> PrecisionEstimates:
-    """Estimate from the labels that were drawn; ``predicted`` (N,) and ``accepted`` (N, J) are of
-    the whole frame."""
+    """Estimate with 95 % limits from the labels that were drawn; ``predicted`` (N,) and
+    ``accepted`` (N, J) are of the whole frame."""
     labelled, labels, chances = drawn
     inside = accepted[labelled].astype(float)
     sizes = accepted.sum(axis=0).astype(float)
@@ -189,8 +189,8 @@ def estimate_precision(
         own_variance = _variance(deviations, chances) / own**2
     df = np.maximum(_effective(inside / chances[:, None]) - 1, 1.0)
     return PrecisionEstimates(
-        _interval(corrected, _guarded(variance, counts, sizes), counts, df, confidence),
-        _interval(mean, _guarded(own_variance, counts, sizes), counts, df, confidence),
+        _interval(corrected, _guarded(variance, counts, sizes), counts, df),
+        _interval(mean, _guarded(own_variance, counts, sizes), counts, df),
         counts,
     )
 
@@ -223,9 +223,8 @@ def _guarded(variance: Floats, counts: Ints, sizes: Floats) -> Floats:
         return np.asarray(np.maximum(variance + 0.5 * one, UNSEEN_LABELS * one))
 
 
-def _interval(
-    estimate: Floats, variance: Floats, counts: Ints, df: Floats, confidence: float
-) -> Interval:
+def _interval(estimate: Floats, variance: Floats, counts: Ints, df: Floats) -> Interval:
+    confidence = 0.95
     half = t_quantile(confidence, df) * np.sqrt(variance)
     usable = counts >= 2
     low, high = (

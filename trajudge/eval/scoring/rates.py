@@ -54,11 +54,13 @@ def scores_by_group(cells: Sequence[GroupObservations], missing: Missing) -> lis
         fields.append(
             {
                 "judge": cell.judge,
+                "baseline": False,
                 "benchmark": cell.group.benchmark,
                 "agent": cell.group.agent,
                 "label": cell.label,
                 "unsure": cell.unsure,
                 "missing": cell.failed,
+                "without_reward": 0,
             }
         )
         observed.append(cell.observations)

@@ -16,10 +16,10 @@ class Counts(Record):
     """The confusion matrix of one judge on one label. Rates are fractions; None where the
     denominator is zero: not defined is not zero."""
 
-    tp: int = 0
-    fp: int = 0
-    fn: int = 0
-    tn: int = 0
+    tp: int
+    fp: int
+    fn: int
+    tn: int
 
     @property
     def n(self) -> int:
@@ -250,18 +250,18 @@ class Score(Record):
     model_config = ConfigDict(extra="allow")
 
     judge: str
-    baseline: bool = False
+    baseline: bool
     benchmark: str
     agent: str = ALL_AGENTS
     label: LabelName
     n: int
-    tasks: int = 0
+    tasks: int
     positives: int
     counts: Counts
-    missing: int = 0
-    unsure: int = 0
-    without_reward: int = 0
-    scored: int = 0
+    missing: int
+    unsure: int
+    without_reward: int
+    scored: int
     intervals: dict[str, Limits] = Field(default_factory=dict)
     no_interval: dict[str, str] = Field(default_factory=dict)
     design_effects: dict[str, float] = Field(default_factory=dict)
@@ -347,7 +347,7 @@ class Coverage(Record):
     shortened: dict[str, int] = Field(default_factory=dict)
     unjudged: int
     unlabelled: int
-    training: int = 0
+    training: int
     verdicts: dict[LabelName, int] = Field(default_factory=dict)
     positive: dict[LabelName, int] = Field(default_factory=dict)
 
@@ -368,7 +368,7 @@ class UsageTotals(Record):
     cached_cost: float = 0.0
     cached_unpriced: int = 0
     seconds: float = 0.0
-    unreported: int = 0
+    unreported: int
 
 
 class UnattributedCost(Record):
@@ -416,7 +416,7 @@ class ScoreReport(Record):
     that lack judgments."""
 
     missing: Missing
-    compared: bool = True
+    compared: bool
     scores: tuple[Score, ...]
     success_rates: tuple[SuccessRate, ...] = ()
     estimated_rates: tuple[EstimatedRate, ...] = ()

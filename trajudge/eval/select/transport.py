@@ -68,7 +68,7 @@ def largest_difference(
 
 
 def transport(
-    evidence: SelectionData, candidate: int, target: Target, confidence: float, margin: float = 0.1
+    evidence: SelectionData, candidate: int, target: Target, confidence: float, margin: float
 ) -> Transport:
     """Say whether candidate number ``candidate`` transfers to other benchmarks."""
     alpha = 1 - confidence

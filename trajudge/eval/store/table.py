@@ -685,13 +685,12 @@ class _Lines(NamedTuple):
     contents: list[bytes]
 
 
-def _read_lines(path: Path, offset: int = 0) -> Iterator[_Lines]:
+def _read_lines(path: Path) -> Iterator[_Lines]:
     """Read the lines as ``whole_lines``, some at a time; ``number`` and ``offset`` are those of the
     first of them."""
     try:
         with open_regular(path, sparse=False) as file:
-            file.seek(offset)
-            number = 1
+            number, offset = 1, 0
             while contents := file.readlines(_READ):
                 if not offset:
                     content, contents[0] = contents[0], utf8(contents[0], path)
@@ -705,11 +704,11 @@ def _read_lines(path: Path, offset: int = 0) -> Iterator[_Lines]:
         raise unreadable(path, error) from error
 
 
-def whole_lines(path: Path, offset: int = 0) -> Iterator[JournalLine]:
-    """Yield the lines of a file of ours from ``offset`` on, one at a time. A last line without its
+def whole_lines(path: Path) -> Iterator[JournalLine]:
+    """Yield the lines of a file of ours, one at a time. A last line without its
     newline was torn by a kill and is left out. Raises UserError if the file cannot be read, or is
     UTF-16."""
-    for number, at, contents in _read_lines(path, offset):
+    for number, at, contents in _read_lines(path):
         for place, content in enumerate(contents):
             yield JournalLine(number + place, at, content)
             at += len(content)  # noqa: PLW2901 - the offset of the next

@@ -44,6 +44,7 @@ def test_answers_are_runs_without_steps_and_their_verdicts_stay_apart(tmp_path: 
         ("unparsable", None),
         ("unparsable", None),
     ]
+    assert {v.reasoning for v in verdicts[:2]} == {"It says so."}
     assert verdicts[2].detail == "the score is 50.0, where 0 or 100 is a verdict"
 
 
