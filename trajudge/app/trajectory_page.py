@@ -65,15 +65,15 @@ class StepRequest(NamedTuple):
     ``pixels`` compares the screenshot with that after the action; ``zoom`` shows it in its own
     size."""
 
-    step: int = 1
-    tab: str = "action"
-    after: bool = False
-    diff: bool = False
-    search: str = ""
-    unseen: tuple[int, int] | None = None
-    run: str = ""
-    pixels: bool = False
-    zoom: bool = False
+    step: int
+    tab: str
+    after: bool
+    diff: bool
+    search: str
+    unseen: tuple[int, int] | None
+    run: str
+    pixels: bool
+    zoom: bool
 
 
 class TreeTab(NamedTuple):
