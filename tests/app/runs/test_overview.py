@@ -32,7 +32,7 @@ from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.reporting.sentences import RunCost
-from trajudge.eval.store.filters import HEAD, JudgmentView
+from trajudge.eval.store.filters import HEAD, JudgmentView, read_view
 from trajudge.eval.store.run_folder import COST, JUDGMENTS, locked_folder, write_labels
 from trajudge.eval.store.table import PAYMENTS
 from trajudge.judges.engine.budget import Payments
@@ -351,7 +351,7 @@ def test_computing_takes_a_tenth_of_the_time_of_a_run_that_changes(
         clock.now += 1.0
         return clock.now
 
-    kept = scoring.Keeper(compute, lambda _: (hash(next(versions)), 0, 0, 0))
+    kept = scoring.Keeper(compute, lambda _: ((ord(next(versions)), 0, 0, 0),))
     assert kept.of(run, wait=60) == (1.0, True)  # so that the next begins at 10 s
     clock.now = 9.99
     assert kept.of(run, wait=60) == (1.0, False)
@@ -391,7 +391,7 @@ def test_reading_takes_a_tenth_of_the_time_of_a_run_that_changes(
     """Where it takes half a second or more; else it is read at each change."""
     folder = write_run(tmp_path, [Task("1", True, True)])
     (run,) = open_workspace([folder]).runs.values()
-    clock, read = Clock(monkeypatch, workspace), workspace.read_view
+    clock, read = Clock(monkeypatch, workspace), read_view
     seen: list[float] = []
     took = 0.5
 

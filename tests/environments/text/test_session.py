@@ -225,7 +225,7 @@ def test_the_tabulator_key_goes_through_all_that_takes_the_focus() -> None:
     page = PageDocument(f"<body>{CONTROLS}</body>")
 
     def stops(by: int) -> list[str]:
-        found = []
+        found: list[str] = []
         while True:
             page.move_focus(by)
             if page.focus_at is None:
@@ -246,10 +246,10 @@ def test_a_list_is_open_while_it_has_the_focus_and_one_details_of_a_name() -> No
     assert choices is not None
     page.focus(choices)
     opened = []
-    for act in (lambda: page.focus(choices), lambda: page.focus(other)):
+    for focused in (choices, other):
         page.toggle(choices)
         opened.append(page.opened)
-        act()
+        page.focus(focused)
         opened.append(page.opened)
     assert opened == [29, 29, None, None]
     page.toggle(choices)
