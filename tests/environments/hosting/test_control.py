@@ -267,12 +267,15 @@ def test_steps_of_the_agent_are_what_it_did(served: Served) -> None:
         {"index": 3},
     ):
         assert served.ask("POST", path, {"steps": [bad]}, opened["run_token"]).status == 400
+    for further, status in ((199, 400), (198, 202), (1, 400)):  # 200 in all
+        more = {"steps": [{"action": "noop()"}] * further}
+        assert served.ask("POST", path, more, opened["run_token"]).status == status
     served.finish(opened, answer=3)
     assert served.verdict(opened)["facts"]["steps_from"] == "agent"
     recorded = served.run(opened).recorded
     assert recorded is not None
     steps = recorded.trajectory.steps
-    assert [step.action for step in steps] == ["click('7')", "done", None]
+    assert [step.action for step in steps] == ["click('7')", "done", *["noop()"] * 198, None]
     assert steps[0].observation.axtree == "a tree" and steps[0].reasoning == "r"
 
 

@@ -72,6 +72,15 @@ def test_the_page_that_is_open_is_loaded_in_its_place(run: ServedRun) -> None:
     assert len(run.events) == 2
 
 
+def test_eight_tabs_can_be_open(run: ServedRun) -> None:
+    session = TextSession(run)
+    assert [session.act("new_tab()") for _ in range(8)] == [
+        *[None] * 7, "Error: no more than 8 tabs can be open",
+    ]  # fmt: skip
+    seen = session.observe()
+    assert (len(seen.open_pages), seen.active_page) == (8, 7)
+
+
 def test_the_trace_holds_every_request_in_order() -> None:
     recorded = recorded_offline(job(sound("buy"), agent(Behaviour.ORACLE)), 0)
     assert recorded.finding.labels.success is True

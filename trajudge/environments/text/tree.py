@@ -89,7 +89,7 @@ def write(document: PageDocument, *, visible: bool = True) -> AccessibilityTree:
     return tree
 
 
-def write_details(document: PageDocument, *, visible: bool) -> PageDetails:
+def write_details(document: PageDocument, *, visible: bool = True) -> PageDetails:
     """Return the elements of the body as Chromium's DOM snapshot has them, with the state of
     controls, and what BrowserGym notes of each; there are no boxes."""
     texts: dict[str, int] = {}
