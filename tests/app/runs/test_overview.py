@@ -25,6 +25,7 @@ from tests.screens import on_one_line
 from tests.waiting import wait_until
 from trajudge.app import scoring, workspace
 from trajudge.app.run_list import listed_runs
+from trajudge.app.run_page import Distribution, Group, Spending, spending_of
 from trajudge.app.scoring import ListedCost, RunCosts
 from trajudge.app.web import trajectory_link
 from trajudge.app.workspace import open_workspace
@@ -327,6 +328,23 @@ def test_a_run_that_cannot_be_counted_has_no_cost(tmp_path: Path) -> None:
     (folder / JUDGMENTS).write_bytes(b"no judgment\n")
     runs = [*open_workspace([folder]).runs.values()]
     assert [run.cost_text for run in listed_runs(runs, RunCosts().of(runs))] == ["–"]
+
+
+def test_what_is_spent_and_where_most_is_wrong(tmp_path: Path) -> None:
+    """Of 11 judgments one has no verdict and one no label; five of the others are wrong."""
+    said = [(True, True)] * 3 + [(False, True)] * 3 + [(True, False)] * 2 + [(False, False)]
+    tasks = [Task(str(n), *both) for n, both in enumerate([*said, (True, None), (None, True)])]
+    (run,) = open_workspace([write_run(tmp_path, tasks)]).runs.values()
+    where = "/run/judge/judgments?f=benchmark%3Awebarena+agent%3Aagent"
+    spent = spending_of(run)
+    assert spent == Spending(
+        [Distribution("judge", 11, 0, pytest.approx(0.11), 0.01, 0.01, 0.01)],
+        [Distribution("judge", 0, 11, 0, 0, 0, 0)],
+        [Group("webarena", "agent", 11, pytest.approx(0.11), where)],
+        [Group("webarena", "agent", 9, 5, f"{where}+wrong%3Aany")],
+    )
+    assert (spent.has_cost, spent.has_seconds) == (True, False)
+    assert not spent._replace(cost=spent.seconds).has_cost
 
 
 class Clock:
