@@ -8,16 +8,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from trajudge.app.settings import LabelServeConfig, ReportConfig, ServerConfig
 from trajudge.environments.planning import SuiteSpecification
-from trajudge.environments.settings import GenerateConfig, RecordConfig
+from trajudge.environments.settings import (
+    GenerateConfig,
+    HostConfig,
+    PlayConfig,
+    RecordConfig,
+    ResultsConfig,
+    ValidateConfig,
+)
 from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
 from trajudge.eval.settings import ScoreConfig
 from trajudge.judges.calls.settings import CallConfig
+from trajudge.proxy.plan import AssetFault, FaultPlan, OfflineFault, PopupFault, TruncateFault
+from trajudge.proxy.settings import ServeConfig
 from trajudge.rewards.settings import WatchConfig
 from trajudge.robustness.settings import PerturbConfig
 from trajudge.trajectories.model import Record
@@ -59,3 +69,41 @@ def test_a_seed_is_one_that_every_file_can_hold(settings: type[Record], seed: in
     with pytest.raises(ValidationError) as refused:
         settings.model_validate({"seed": seed})
     assert ("seed",) in [error["loc"] for error in refused.value.errors()]
+
+
+DEFAULTS: dict[type[BaseModel], dict[str, float]] = {
+    GenerateConfig: {"count": 20, "seed": 0, "noise": False, "workers": 1, "max_tokens": 4096},
+    SuiteSpecification: {"count": 20, "seed": 0, "noise": False},
+    ValidateConfig: {"thorough": False, "seed": 0, "workers": 1},
+    RecordConfig: {
+        **{"seed": 0, "workers": 1, "attempts": 1, "text_only": False},
+        **{"agent_timeout": 120, "agent_memory": 4096},
+    },
+    HostConfig: {
+        **{"port": 8378, "site_port": 8379, "with_test": False},
+        **{"open_runs": 64, "minutes": 60, "requests": 1000},
+    },
+    PlayConfig: {"seed": 0, "minutes": 60},
+    ResultsConfig: {"full": False, "seed": 0},
+    ServerConfig: {"port": 0, "no_token": False},
+    LabelServeConfig: {"auth": False},
+    ReportConfig: {"show": 50, "no_images": False, "max_size": 8},
+    ServeConfig: {"port": 0, "stop_with_stdin": False},
+    PopupFault: {"seconds": 1},
+    TruncateFault: {"share": 0.5},
+    AssetFault: {"status": 503},
+    OfflineFault: {"retry_seconds": 5},
+    FaultPlan: {"version": 1, "seed": 0},
+}
+
+
+@pytest.mark.parametrize("settings", DEFAULTS)
+def test_without_an_option_nothing_changes_from_one_release_to_the_next(
+    settings: type[BaseModel],
+) -> None:
+    """What is recorded, drawn and allowed without a word: another number is another result."""
+    defaults = {name: field.default for name, field in settings.model_fields.items()}
+    numbers = {
+        name: default for name, default in defaults.items() if isinstance(default, float | int)
+    }
+    assert numbers == DEFAULTS[settings]

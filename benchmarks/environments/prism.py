@@ -125,7 +125,7 @@ def own(count: int, looks: int, suites: int) -> dict[str, Figure]:
     floors = [
         floor.share
         for name in APPS
-        for floor in guessing_floors(load_app(name), load_app(name).scenarios, 0, suites).values()
+        for floor in guessing_floors(load_app(name), load_app(name).scenarios, suites).values()
     ]
     unjudged = sum(not (scenario.answers or scenario.expect) for _, scenario in every)
     apart = sum(scenario.family == "applications" for _, scenario in every)

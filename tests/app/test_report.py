@@ -16,6 +16,7 @@ from tests.app.browsing import complaints, launched
 from tests.app.made_runs import Task, png, write_run
 from tests.app.payloads import payloads
 from tests.eval.cases import key
+from trajudge.app.report import Album, FilledPage
 from trajudge.app.report_content import Content, report_content
 from trajudge.app.settings import ReportConfig
 from trajudge.eval.cli import main as trajudge
@@ -24,6 +25,7 @@ from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, read_judgments, write_rewards
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Trajectory
+from trajudge.util.errors import UserError
 from trajudge.util.files import without_surrogates
 
 GOAL, ANSWER, ADDRESS = "Order the blue kettle", "It costs 31 crowns", "http://shop.test/kettle"
@@ -388,16 +390,43 @@ def test_a_trajectory_that_is_gone_is_said(tmp_path: Path) -> None:
 
 
 def test_of_as_many_judges_the_rule_and_then_the_score_decide(tmp_path: Path) -> None:
-    tasks = [Task(name, False, True) for name in ("low", "ruled", "high")]
-    run = write_run(tmp_path, tasks)
-    scores = {"low": 0.6, "ruled": 0.5, "high": 0.9}
+    scores = {"low": 0.6, "ruled": 0.5, "high": 0.9, "half": 0.55}
+    tasks = [Task(name, False, True) for name in scores] + [Task("right", True, True)]
+    scores |= {"right": 0.9, "unsure": 0.4, "sure": 0.1}
+    run = write_run(tmp_path, [*tasks, Task("unsure", True, False), Task("sure", True, False)])
     lines = [
         judgment_line(one.model_copy(update={"score": scores[one.key.task_id[9:]]}))
         for one in read_judgments(run)
     ]
     (run / JUDGMENTS).write_bytes(b"".join(lines))
-    write_rewards(run, {key(task.name): float(task.name == "ruled") for task in tasks})
-    assert names(content(run)) == ["ruled", "high", "low"]
+    rewards = {"ruled": 1.0, "right": 1.0, "sure": 1.0, "half": 0.5}  # half of one is no success
+    write_rewards(run, {key(name): rewards.get(name, 0.0) for name in scores})
+    assert names(content(run)) == ["ruled", "high", "low", "half", "sure", "unsure"]
+
+
+def test_pictures_stand_in_a_page_up_to_its_last_byte() -> None:
+    album = Album()
+    one = album.mark(ImageRef(data=png()), "One")
+    two = album.mark(ImageRef(data=png(shade=9)), "Two", "Another")
+    page = f"{'x' * 2_000_000}{one}y{two}z"
+
+    def filled(size: int) -> FilledPage:
+        return album.fill(page, ReportConfig(score=ScoreConfig(), max_size=size / 1e6))
+
+    whole = filled(10_000_000)
+    assert whole[1:] == (2, 0)
+    assert whole.content.count(b'alt="One"') == whole.content.count(b'alt="Another"') == 1
+    assert filled(len(whole.content)) == whole
+    part = filled(len(whole.content) - 1)
+    assert part[1:] == (1, 1)
+    assert part.content.partition(b"y<span")[0] == whole.content.partition(b"y<img")[0]
+    bare = 2_000_002 + 2 * len(part.content[part.content.index(b"<span") : -1])
+    assert len(filled(bare).content) == bare
+    assert filled(bare)[1:] == (0, 2)
+    with pytest.raises(UserError, match=r"the report takes 2\.0 MB without pictures"):
+        filled(bare - 1)
+    with pytest.raises(UserError, match=r"the report takes 2\.0 MB without pictures"):
+        filled(1_000_000)
 
 
 ALT = 'alt="Picture 1 of the goal"'

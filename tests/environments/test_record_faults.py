@@ -165,7 +165,7 @@ def test_what_is_no_plan_is_refused(content: str, sentence: str, tmp_path: Path)
     path = tmp_path / "plan.json"
     path.write_text(content)
     with pytest.raises(UserError, match=sentence):
-        arms_of(path)
+        arms_of(path, pictures=True)
 
 
 def test_a_plan_that_the_proxy_refuses_is_refused_in_its_words(
@@ -186,7 +186,8 @@ def test_a_plan_is_checked_with_as_many_page_loads_as_the_proxy_takes(tmp_path: 
 
 def test_each_fault_is_an_arm_of_its_own(tmp_path: Path) -> None:
     late = {"id": "late", "kind": "reset", "policy": "at(9)"}
-    arms = arms_of(plan_file(tmp_path, BUSY, late))
+    arms = arms_of(plan_file(tmp_path, BUSY, late), pictures=False)
     assert [arm.name for arm in arms] == ["clean", "busy", "late"]
     assert [len(arm.plan["faults"]) for arm in arms] == [0, 1, 1]
+    assert not any(arm.pictures for arm in arms)
     assert arms[1].record == {"arm": "busy", "plan": {"seed": 0, "faults": [BUSY]}}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.environments import cases
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.variant import RunVariant
@@ -146,3 +147,12 @@ def test_payloads_that_cannot_be_used_are_named(
     assert main(["env", "record", *out, "--variants", "page-native", "page-native-benign"]) == 2
     error = capsys.readouterr().err
     assert said in error and str(file) in error
+
+
+@pytest.mark.parametrize(("shortest", "budget"), [(1, 14), (18, 48), (19, 50), (40, 50)])
+def test_a_run_may_take_twice_the_oracles_way_and_some(shortest: int, budget: int) -> None:
+    """At most 50 actions (WebForge, section 4.1); a variant 14 more for its end."""
+    case = cases.sound("buy").model_copy(update={"shortest": shortest})
+    plain = cases.job(case, "scripted-b")
+    assert plain.budget == budget
+    assert plain.model_copy(update={"variant": RunVariant.UNDO}).budget == budget + 14

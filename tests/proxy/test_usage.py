@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.proxy.site import plan_of
 from trajudge.judges.adapters.wire import read_usage
 from trajudge.proxy import addon
-from trajudge.proxy.results import split
+from trajudge.proxy.results import split, task_results
 
 CHAT = {
     "prompt_tokens": 100,
@@ -67,6 +68,9 @@ def test_usage_of_the_responses_api() -> None:
 def test_what_is_not_stated_is_none(usage: Any) -> None:
     assert addon.parse_usage(usage) is None
     assert (addon.parse_usage({"prompt_tokens": 3}) or {})["output"] is None
+    assert (addon.parse_usage({"completion_tokens": 3}) or {})["output"] == 3
+    details = {"output_tokens": 3, "output_tokens_details": {"reasoning_tokens": 2}}
+    assert (addon.parse_usage(details) or {})["reasoning"] == 2
 
 
 def test_events_break_anywhere() -> None:
@@ -97,3 +101,139 @@ def test_a_moment_counts_once() -> None:
         "proxy": 3.0,
         "agent": 2.0,
     }
+
+
+def test_an_event_of_more_than_8_mib_is_passed_over() -> None:
+    stream = addon.StreamedAnswer()
+    longest = b'data: "' + b"x" * (8 * 2**20 - 8) + b'"'
+    assert len(longest) == 8 * 2**20
+    pieces = (longest, b"\n\n", longest + b" ", b"\n\n", b'data: "next"\n\n')
+    assert [len(str(event)) for piece in pieces for event in stream.events(piece)] == [
+        8 * 2**20 - 8, 4,
+    ]  # fmt: skip
+
+
+def test_the_figures_of_a_task() -> None:
+    """Reckoned by hand; gpt-4o costs $2.50 and $10 for a million tokens."""
+    plan = plan_of(
+        {"kind": "popup", "policy": "at(1)"},
+        {"kind": "status", "status": 503, "policy": "at(2)"},
+        {"kind": "reset", "policy": "at(3)"},
+        {"kind": "delay", "seconds": 1, "policy": "bernoulli(1)"},
+    )
+    page = {"type": "page", "method": "GET", "error": None, "status": 200, "faults": []}
+    call = {"type": "model", "duration_ms": 1000, "proxy_ms": 250, "error": None}
+    usage = {"input": 1000, "output": 100, "cache_read": 0, "cache_write": None, "reasoning": None}
+    fault = {"type": "fault", "method": "GET", "kind": "of no use here"}
+    events: list[dict[str, Any]] = [
+        {"type": "task", "task": "shop.1", "seed": 5, "horizon": None},
+        {
+            **fault,
+            "t": 101,
+            "k": 1,
+            "fault": "popup",
+            "overlay": "p1",
+            "outcome": "fired",
+            "url": "/1",
+        },
+        {**fault, "t": 101, "k": 1, "fault": "delay", "outcome": "masked", "url": "/1"},
+        {**page, "t": 101, "k": 1, "url": "/1", "replaced": False, "certain": True, "began": 100.5},
+        {**call, "t": 103, "model": "gpt-4o", "usage": usage},
+        {"type": "popup_closed", "t": 103.5, "k": 1, "overlay": "another"},
+        {"type": "popup_closed", "t": 104, "k": 1, "overlay": "p1"},
+        {**fault, "t": 105, "k": 2, "fault": "status", "outcome": "fired", "url": "/2"},
+        {**page, "t": 105, "k": 2, "url": "/2", "replaced": True, "certain": False, "began": 105},
+        {**call, "t": 107, "model": "gpt-4o", "usage": {**usage, "input": None}},
+        {**call, "t": 108, "model": None, "usage": None, "error": "status 500"},
+    ]
+    requests = [{"spans": [("site", 100.5, 101), ("proxy", 100.5, 101.25)]}]
+    ended = {"started": 100, "ended": 110, "refused": 1, "tunnels": 2}
+    recovered, figures = task_results(plan, events, requests, ended)
+    nothing = dict.fromkeys(addon.USAGE_FIELDS)
+    assert recovered == [
+        {
+            **{"k": 1, "fault": "popup", "kind": "popup", "means": "dismissed", "recovered": True},
+            **{"expected": "dismiss", "at": 1, "seconds": 3, "model_calls": 1, "usage": usage},
+        },
+        {
+            **{"k": 2, "fault": "status", "kind": "status", "means": "none", "recovered": False},
+            **{"expected": "reload", "at": None, "seconds": 5, "model_calls": 2},
+            "usage": {**nothing, "output": 100, "cache_read": 0},
+        },
+    ]
+    none: dict[str, list[int]] = {name: [] for name in ("fired", "masked", "impossible")}
+    none |= {"unreached": [], "open": [], "recovered": []}
+    assert figures == {
+        **{"task": "shop.1", "seed": 5, "seconds": 10, "page_loads": 2, "requests": 1},
+        **{"uncertain_page_loads": 1, "refused": 1, "tunnels": 2, "model_calls": 3},
+        **{"failed_calls": 1, "calls_of_unknown_usage": 1, "calls_of_unknown_cost": 2},
+        "dollars": pytest.approx(0.0035),
+        "usage": {**nothing, "input": 1000, "output": 200, "cache_read": 0},
+        "latency": {"model": 2.25, "injected": 0, "site": 0.5, "proxy": 1, "agent": 6.25},
+        "exposure": [
+            {
+                **none,
+                "fault": "popup",
+                "kind": "popup",
+                "planned": [1],
+                "fired": [1],
+                "recovered": [1],
+            },
+            {**none, "fault": "status", "kind": "status", "planned": [2], "fired": [2]},
+            {**none, "fault": "reset", "kind": "reset", "planned": [3], "unreached": [3]},
+            {
+                **none,
+                "fault": "delay",
+                "kind": "delay",
+                "planned": [1, 2],
+                "masked": [1],
+                "open": [2],
+            },
+        ],
+    }
+
+
+LOADS = ("GET", "POST", "PUT")
+
+
+@pytest.mark.parametrize(
+    ("headers", "page", "rest"),
+    [
+        ({"sec-fetch-dest": "document"}, LOADS[:2], (True, "", "document")),
+        ({"sec-fetch-dest": "document", "sec-purpose": "prefetch"}, (), (True, "", "document")),
+        ({"sec-fetch-dest": "iframe"}, (), (True, "", "document")),
+        ({"sec-fetch-dest": "style"}, (), (True, "style", "stylesheet")),
+        ({"sec-fetch-dest": "audio"}, (), (True, "", "media")),
+        ({"sec-fetch-dest": "report"}, (), (True, "", "other")),
+        ({"accept": "text/html,*/*"}, LOADS[:2], (False, "", "document")),
+        ({"accept": "text/html", "purpose": "prefetch"}, (), (False, "", "other")),
+        ({"accept": "text/html", "x-requested-with": "XMLHttpRequest"}, (), (False, "", "other")),
+        ({"accept": "image/png"}, (), (False, "", "other")),
+        ({}, (), (False, "", "other")),
+    ],
+)
+def test_what_a_request_is_for(
+    headers: dict[str, str], page: tuple[str, ...], rest: tuple[bool, str, str]
+) -> None:
+    for method in LOADS:
+        purpose = addon.purpose_of(method, headers)
+        assert purpose.page is (method in page)
+        if purpose.page or "accept" not in headers:
+            assert purpose[1:] == rest
+
+
+@pytest.mark.parametrize(
+    ("kind", "disposition", "reason"),
+    [
+        ("text/html; charset=utf-8", "inline", ""),
+        ("application/xhtml+xml", "", ""),
+        ("", "", "the content type is not given, not text/html"),
+        ("text/plain", "", "the content type is text/plain, not text/html"),
+        ("text/html;charset=UTF-16", "", "the charset in 'text/html;charset=UTF-16' does not"),
+        ("text/html", "attachment; filename=a", "it is a download"),
+    ],
+)
+def test_why_nothing_can_be_laid_over_an_answer(kind: str, disposition: str, reason: str) -> None:
+    unfit = addon.unfit_for_overlay(kind, disposition)
+    assert unfit.startswith(reason)
+    assert bool(unfit) is bool(reason)

@@ -81,9 +81,9 @@ class TableQuery(NamedTuple):
     before: int | None
     limit: int
     problem: str
-    columns: tuple[str, ...] = DEFAULT_COLUMNS
-    columns_text: str = ""
-    are_chosen: bool = False
+    columns: tuple[str, ...]
+    columns_text: str
+    are_chosen: bool
 
     @property
     def tells_agreement(self) -> bool:

@@ -65,15 +65,15 @@ class StepRequest(NamedTuple):
     ``pixels`` compares the screenshot with that after the action; ``zoom`` shows it in its own
     size."""
 
-    step: int = 1
-    tab: str = "action"
-    after: bool = False
-    diff: bool = False
-    search: str = ""
-    unseen: tuple[int, int] | None = None
-    run: str = ""
-    pixels: bool = False
-    zoom: bool = False
+    step: int
+    tab: str
+    after: bool
+    diff: bool
+    search: str
+    unseen: tuple[int, int] | None
+    run: str
+    pixels: bool
+    zoom: bool
 
 
 class TreeTab(NamedTuple):
@@ -153,13 +153,11 @@ def step_content(
     asked = asked._replace(step=number)
     step = trajectory.steps[number - 1] if steps else None
     previous, following = neighbours(steps, number) if steps else (None, None)
-    shown = None
-    if steps:
+    shown, marks = None, ScreenMarks((), ())
+    if step is not None:
         shown = steps[number] if asked.after and following else steps[number - 1]
-    is_before = shown is not None and shown.number == number
-    marks = marks_of(step, shown.image) if step and shown and is_before else ScreenMarks((), ())
-    is_state = asked.tab == "state" and opened.folder and opened.root
-    is_network = asked.tab == "network" and opened.folder and opened.root
+        if shown.number == number:
+            marks = marks_of(step, shown.image)
     folder, root = opened.folder, opened.root
     return StepContent(
         key=trajectory.key,
@@ -173,8 +171,12 @@ def step_content(
         previous=previous,
         following=following,
         tree=_tree(trajectory, number, asked) if asked.tab == "tree" else None,
-        network=network_trace(trajectory, folder, root) if is_network and folder and root else None,
-        facts=state_facts(trajectory.key, folder, root) if is_state and folder and root else (),
+        network=network_trace(trajectory, folder, root)
+        if asked.tab == "network" and folder and root
+        else None,
+        facts=state_facts(trajectory.key, folder, root)
+        if asked.tab == "state" and folder and root
+        else (),
         metadata=tuple(_metadata(trajectory)) if asked.tab == "metadata" else (),
         link=step_linker(("t", *trajectory.key.order), asked),
     )

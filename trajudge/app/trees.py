@@ -56,7 +56,7 @@ class ParsedTree:
     """``roots`` stand at the left margin; ``left_out`` lines were too many to be read."""
 
     roots: list[TreeNode]
-    left_out: int = 0
+    left_out: int
 
     def nodes(self) -> Iterator[TreeNode]:
         """Yield all nodes in the order of their lines."""

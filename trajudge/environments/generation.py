@@ -66,7 +66,7 @@ class TriedConfiguration(NamedTuple):
     cases of another difficulty than was asked for."""
 
     case: Case | None
-    others: int = 0
+    others: int
 
     @property
     def weight(self) -> float:

@@ -149,8 +149,8 @@ class SentForm(NamedTuple):
     fields: Mapping[str, str]
     inputs: Mapping[str, Input]
     chosen: frozenset[str]
-    changed: frozenset[str] = frozenset()
-    repeatable: bool = False
+    changed: frozenset[str]
+    repeatable: bool
 
 
 class OracleRun(NamedTuple):

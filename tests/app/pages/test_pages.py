@@ -82,6 +82,8 @@ def test_a_long_text_says_how_much_is_left_out() -> None:
     assert shown.startswith("<bdi>xxxxxxxxxx</bdi>")
     assert "4,999,990 more characters" in shown
     assert len(shown) < 200
+    assert visible("x" * 4_000) == f"<bdi>{'x' * 4_000}</bdi>"
+    assert "… 1 more characters" in visible("x" * 4_001)
 
 
 def test_what_has_to_be_read_whole_is_unfolded() -> None:
@@ -92,7 +94,7 @@ def test_what_has_to_be_read_whole_is_unfolded() -> None:
     assert front + fold[fold.index("<bdi>") : -len("</details>")] == visible(text[:12]) + visible(
         text[12:]
     )
-    assert unfolding("short", 12) == visible("short")
+    assert unfolding("as short", 8) == visible("as short")
     assert unfolding("a mug that is green", 8).startswith("<bdi>a mug </bdi><details")
 
 

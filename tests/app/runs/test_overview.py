@@ -6,9 +6,12 @@ import html
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,8 +23,9 @@ from tests.eval.unattributed import RubricTill, Till, shown_cost
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.waiting import wait_until
-from trajudge.app import scoring
+from trajudge.app import scoring, workspace
 from trajudge.app.run_list import listed_runs
+from trajudge.app.run_page import Distribution, Group, Spending, spending_of
 from trajudge.app.scoring import ListedCost, RunCosts
 from trajudge.app.web import trajectory_link
 from trajudge.app.workspace import open_workspace
@@ -29,6 +33,7 @@ from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.reporting.sentences import RunCost
+from trajudge.eval.store.filters import HEAD, JudgmentView, read_view
 from trajudge.eval.store.run_folder import COST, JUDGMENTS, locked_folder, write_labels
 from trajudge.eval.store.table import PAYMENTS
 from trajudge.judges.engine.budget import Payments
@@ -291,7 +296,7 @@ def test_a_page_does_not_wait_for_costs_that_take_long(
     monkeypatch.setattr(scoring, "_counted", held)
     runs, paid = [*open_workspace([folder]).runs.values()], RunCosts()
     (at_once,) = listed_runs(runs, paid.of(runs, wait=0))
-    assert (at_once.cost, at_once.cost_text) == (None, "…")
+    assert (at_once.cost, at_once.more, at_once.cost_text) == (None, 0.0, "…")
     released.set()
     (later,) = listed_runs(runs, paid.of(runs))
     assert later.cost_text == "0.0100"
@@ -323,3 +328,129 @@ def test_a_run_that_cannot_be_counted_has_no_cost(tmp_path: Path) -> None:
     (folder / JUDGMENTS).write_bytes(b"no judgment\n")
     runs = [*open_workspace([folder]).runs.values()]
     assert [run.cost_text for run in listed_runs(runs, RunCosts().of(runs))] == ["–"]
+
+
+def test_what_is_spent_and_where_most_is_wrong(tmp_path: Path) -> None:
+    """Of 11 judgments one has no verdict and one no label; five of the others are wrong."""
+    said = [(True, True)] * 3 + [(False, True)] * 3 + [(True, False)] * 2 + [(False, False)]
+    tasks = [Task(str(n), *both) for n, both in enumerate([*said, (True, None), (None, True)])]
+    (run,) = open_workspace([write_run(tmp_path, tasks)]).runs.values()
+    where = "/run/judge/judgments?f=benchmark%3Awebarena+agent%3Aagent"
+    spent = spending_of(run)
+    assert spent == Spending(
+        [Distribution("judge", 11, 0, pytest.approx(0.11), 0.01, 0.01, 0.01)],
+        [Distribution("judge", 0, 11, 0, 0, 0, 0)],
+        [Group("webarena", "agent", 11, pytest.approx(0.11), where)],
+        [Group("webarena", "agent", 9, 5, f"{where}+wrong%3Aany")],
+    )
+    assert (spent.has_cost, spent.has_seconds) == (True, False)
+    assert not spent._replace(cost=spent.seconds).has_cost
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *modules: object) -> None:
+        self.now = 0.0
+        for module in modules:
+            monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+
+def test_computing_takes_a_tenth_of_the_time_of_a_run_that_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = open_workspace([write_run(tmp_path, [Task("1", True, True)])]).runs.values()
+    clock = Clock(monkeypatch, scoring)
+    versions = iter("aabbbbcccc")  # one for a page, and one for the work that it begins
+    seen: list[float] = []
+
+    def compute(_: object) -> float:
+        seen.append(clock.now)
+        clock.now += 1.0
+        return clock.now
+
+    kept = scoring.Keeper(compute, lambda _: ((ord(next(versions)), 0, 0, 0),))
+    assert kept.of(run, wait=60) == (1.0, True)  # so that the next begins at 10 s
+    clock.now = 9.99
+    assert kept.of(run, wait=60) == (1.0, False)
+    clock.now = 10.0
+    assert kept.of(run, wait=60) == (11.0, True)
+    clock.now = 100.0
+    assert kept.of(run, wait=60) == (11.0, True)  # the last "b": nothing has changed
+    assert kept.of(run, wait=60) == (101.0, True)
+    assert kept.of(run) == (101.0, True)
+    assert kept.of(run) == (101.0, True)
+    assert seen == [0.0, 10.0, 100.0]
+
+
+def test_a_page_waits_for_costs_as_long_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(_: Path) -> ListedCost:
+        time.sleep(0.05)
+        return ListedCost(2.0)
+
+    monkeypatch.setattr(scoring, "_counted", slowly)
+    runs = [*open_workspace([write_run(tmp_path, [Task("1", True, True)])]).runs.values()]
+    assert RunCosts().of(runs, wait=60) == {"judge": ListedCost(2.0, 0.0, is_pending=False)}
+
+
+def test_a_run_of_20_megabytes_is_large(tmp_path: Path) -> None:
+    assert not scoring.is_large(tmp_path)
+    (tmp_path / JUDGMENTS).touch()
+    for size in (19_999_999, 20_000_000):
+        os.truncate(tmp_path / JUDGMENTS, size)
+        assert scoring.is_large(tmp_path) is (size == 20_000_000)
+
+
+def test_reading_takes_a_tenth_of_the_time_of_a_run_that_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it takes half a second or more; else it is read at each change."""
+    folder = write_run(tmp_path, [Task("1", True, True)])
+    (run,) = open_workspace([folder]).runs.values()
+    clock, read = Clock(monkeypatch, workspace), read_view
+    seen: list[float] = []
+    took = 0.5
+
+    def slowly(*words: Any, **more: Any) -> JudgmentView:
+        seen.append(clock.now)
+        clock.now += took
+        return read(*words, **more)
+
+    monkeypatch.setattr(workspace, "read_view", slowly)
+    for now in (0.0, 1.0, 4.99, 5.0):
+        clock.now = now
+        os.utime(folder / JUDGMENTS, ns=(int(now * 100),) * 2)
+        run.view()
+    assert run.held() is not None
+    assert seen == [0.0, 5.0]
+    took = 0.49
+    for now in (20.0, 20.5, 21.0):
+        clock.now = now
+        os.utime(folder / JUDGMENTS, ns=(int(now * 100),) * 2)
+        assert run.held() is None
+        run.view()
+    run.view()
+    assert seen[2:] == [20.0, 20.5, 21.0]
+
+
+def test_the_whole_reasoning_of_500_megabytes_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_run(tmp_path, [Task("1", True, True)])
+    view = next(iter(open_workspace([folder]).runs.values())).view()
+    longest: list[object] = []
+
+    def short(*_: object, **more: object) -> JudgmentView:
+        longest.append(more.get("longest"))
+        return view
+
+    monkeypatch.setattr(workspace, "read_view", short)
+    for size in (500_000_000, 500_000_001):
+        os.truncate(folder / JUDGMENTS, size)
+        (run,) = open_workspace([folder]).runs.values()
+        run.view()
+        told = any("is looked for in the first" in note for note in run.notes(wait=0))
+        assert told is (size > 500_000_000)
+    assert [*dict.fromkeys(longest)] == [None, HEAD]

@@ -16,7 +16,9 @@ import pytest
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
 from tests.waiting import wait_until
+from trajudge.app.judgment_table import DEFAULT_COLUMNS, read_query
 from trajudge.app.workspace import open_workspace
+from trajudge.eval.store.filters import MOST, PAGE
 
 TASKS = [
     Task(f"{place:03}", place % 3 == 0, place % 2 == 0, reasoning=f"Reason {place}.")
@@ -60,6 +62,28 @@ def test_a_filter_keeps_the_wrong_ones(site: Served) -> None:
     assert tasks(site, f="wrong:fp") == [p for p in range(120) if p % 2 == 0 and p % 3]
     told = records(site, f="wrong:fn")
     assert told["total"] == len([p for p in range(120) if p % 2 and p % 3 == 0])
+
+
+def test_an_address_is_read_and_written_again() -> None:
+    def read(**values: str) -> tuple[object, ...]:
+        query = read_query(values)
+        kept = (query.columns_text, query.are_chosen, query.limit, query.tells_agreement)
+        return query.columns, *kept, query.address("/x")
+
+    every = DEFAULT_COLUMNS
+    assert read() == (every, "", False, PAGE, False, "/x")
+    with_agree = (*every[:4], "agree", *every[4:])
+    assert read(sort="-agree") == (with_agree, "", False, PAGE, True, "/x?sort=-agree")
+    chosen = ("score", "agree")
+    shown = "/x?f=wrong%3Afp&cols=score+agree"
+    assert read(cols="score,agree,score", f="wrong:fp") == (
+        chosen, "score agree", True, PAGE, True, shown
+    )  # fmt: skip
+    assert read(cols="luck")[:3] == (every, "luck", False)
+    assert read_query({"cols": "luck"}).problem.startswith("There is no column 'luck'")
+    assert "use one of" in read_query({"cols": "luck", "f": "wrong:all"}).problem
+    limits = [read_query({"limit": text}).limit for text in ("12", "9" * 8, "0" * 8 + "3", "x")]
+    assert limits == [12, MOST, PAGE, PAGE]
 
 
 def test_columns_are_those_that_were_asked_for(site: Served) -> None:

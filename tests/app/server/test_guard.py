@@ -9,6 +9,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,10 +18,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from tests.app.serving import Answer, Served, served
-from trajudge.app.security import HEADERS, allowed_hosts, check_server, new_token
+from trajudge.app import security
+from trajudge.app.security import HEADERS, RequestLimit, allowed_hosts, check_server, new_token
 from trajudge.app.serving import Room, addresses
 from trajudge.app.settings import ServerConfig
-from trajudge.app.web import form_fields, page
+from trajudge.app.web import PageError, form_fields, page
 from trajudge.app.workspace import Workspace
 from trajudge.util.errors import UserError
 from trajudge.util.machine import own_addresses
@@ -133,7 +135,8 @@ def test_other_methods_are_refused(site: Served, method: str) -> None:
 
 
 def test_a_large_body_is_refused_whatever_it_says_of_its_length(site: Served) -> None:
-    assert change(site, "text=" + "x" * 1_000_000).status == 413
+    for size, status in ((1_000_000, 403), (1_000_001, 413)):  # 403: no session's token is in it
+        assert change(site, "text=" + "x" * (size - 5)).status == status
     cookie, token = session(site)
     head = (
         f"POST /change HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\nOrigin: {site.address}\r\n"
@@ -204,6 +207,34 @@ def test_a_script_gone_wrong_is_slowed_down() -> None:
     with served(Workspace(), [ROOM]) as site:
         statuses = {site.ask("/healthz").status for _ in range(1_001)}
     assert statuses == {200, 429}
+
+
+def test_a_limit_counts_each_sender_from_its_first_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(security, "time", SimpleNamespace(monotonic=lambda: now))
+    limit = RequestLimit(2, 10)
+
+    def refused(*senders: str) -> list[bool]:
+        found = []
+        for sender in senders:
+            try:
+                limit.count(sender)
+            except PageError as error:
+                assert error.status == 429
+                found.append(True)
+            else:
+                found.append(False)
+        return found
+
+    assert refused("a", "a", "a", "b") == [False, False, True, False]
+    now = 5.0
+    assert not any(refused(*(f"one of many {n}" for n in range(10_000))))  # forgets nobody too soon
+    now = 9.99
+    assert refused("a", "b", "b") == [True, False, True]
+    now = 10.0
+    assert refused("a", "a", "a") == [False, False, True]
+    limit.forget("a")
+    assert refused("a") == [False]
 
 
 FORM = "application/x-www-form-urlencoded"
@@ -321,6 +352,13 @@ def test_others_always_need_a_token(host: str) -> None:
 def test_this_machine_may_go_without() -> None:
     for host in ("127.0.0.1", "::1", "localhost", "127.1.2.3"):
         check_server(ServerConfig(host=host, no_token=True))
+
+
+def test_port_80_is_not_written_in_addresses() -> None:
+    names = {"127.0.0.1", "localhost", "[::1]"}
+    ports = {f"{name}:80" for name in names}
+    assert allowed_hosts(ServerConfig(), 80) == names | ports
+    assert allowed_hosts(ServerConfig(), 8080) == {f"{name}:8080" for name in names}
 
 
 def test_a_proxy_is_answered_under_the_name_that_the_user_gave() -> None:

@@ -57,6 +57,22 @@ def test_a_file_that_grew_is_looked_through_again(tmp_path: Path) -> None:
     assert library.open(RUNS[8].key).trajectory.goal == "goal ü 8"
 
 
+def test_the_last_eight_stay_open_and_goals_are_read_once(tmp_path: Path) -> None:
+    store.write(tmp_path, RUNS)
+    library = TrajectoryLibrary((f"trajudge:{tmp_path}",), ())
+    opened = [library.open(run.key) for run in RUNS[:8]]
+    assert library.open(RUNS[0].key) is opened[0]
+    library.open(RUNS[8].key)  # in place of the one that was looked at longest ago
+    kept = [library.open(run.key) for run in RUNS[2:8]]
+    assert all(one is other for one, other in zip(kept, opened[2:], strict=True))
+    assert library.open(RUNS[0].key) is opened[0]
+    assert library.open(RUNS[1].key) is not opened[1]
+    goals = {run.key: run.goal for run in RUNS[:2]}
+    assert library.goals(goals) == goals
+    (tmp_path / "trajectories.jsonl").unlink()
+    assert library.goals([*goals, RUNS[2].key]) == {**goals, RUNS[2].key: ""}
+
+
 def test_of_two_data_with_one_key_the_runs_own_is_opened(tmp_path: Path) -> None:
     specs = []
     for name in ("first", "second"):

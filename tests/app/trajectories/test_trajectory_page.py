@@ -16,7 +16,14 @@ from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from trajudge.app.images import ImageShelf
 from trajudge.app.serving import Room
-from trajudge.app.trajectory_page import TABS, TrajectoryAccess, routes
+from trajudge.app.trajectory_page import (
+    TABS,
+    StepRequest,
+    TrajectoryAccess,
+    routes,
+    step_linker,
+    step_request,
+)
 from trajudge.app.web import trajectory_link
 from trajudge.app.workspace import Workspace
 from trajudge.trajectories import store
@@ -103,6 +110,23 @@ def opened(
 
 def shown_step(page: Page) -> str:
     return page.locator(".steps [aria-current] .number").inner_text()
+
+
+def test_an_address_says_what_a_page_shows() -> None:
+    plain = StepRequest(1, "action", False, False, "", None, "", False, False)
+    assert step_request({}) == plain
+    every = {"step": "12", "tab": "tree", "view": "after", "diff": "1", "q": "mug", "zoom": "1"}
+    asked = step_request({**every, "unseen": "2-4", "run": "mine"})
+    assert asked == StepRequest(12, "tree", True, True, "mug", (2, 4), "mine", False, True)
+    wrong = {"step": "1234567", "tab": "x", "diff": "2", "zoom": "0", "unseen": "2", "view": ""}
+    assert step_request(wrong) == plain
+    assert step_request({"view": "pixels"}) == plain._replace(pixels=True)
+    link = step_linker(("t", 1), asked)
+    more = "unseen=2-4&run=mine"
+    assert link() == f"/t/1?step=12&tab=tree&view=after&zoom=1&diff=1&q=mug&{more}"
+    assert link(diff=False, pixels=True) == f"/t/1?step=12&tab=tree&view=pixels&zoom=1&q=mug&{more}"
+    assert link(tab="action", step=3) == f"/t/1?step=3&view=after&zoom=1&{more}"
+    assert step_linker(("t", 1), plain)(diff=True) == "/t/1?step=1"
 
 
 @pytest.mark.browser

@@ -13,8 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.app.evidence_files import FACTS, state_facts
-from trajudge.app.images import KnownImage
-from trajudge.app.steps import ActionParts, ScreenMark, action_parts, marks_of
+from trajudge.app.images import ImageShelf, KnownImage
+from trajudge.app.steps import (
+    ActionParts,
+    ScreenMark,
+    action_parts,
+    marks_of,
+    neighbours,
+    summarise,
+    tree_line,
+)
 from trajudge.app.trees import (
     MAX_LINES,
     difference_view,
@@ -320,3 +328,56 @@ def test_no_fact_of_the_sample_shows_a_template() -> None:
     assert texts
     assert not [text for text in texts if "{" in text]
     assert any(text.startswith("added purchase: delivery = …: 1 found, 1 wanted") for text in texts)
+
+
+def test_a_tree_is_cut_at_20_000_lines_and_below_60_levels() -> None:
+    for lines, left_out in ((20_000, 0), (20_001, 1)):
+        tree = parse_tree("link 'a'\n" * lines)
+        assert (len(tree.roots), tree.left_out) == (20_000, left_out)
+    nested = parse_tree("\n".join("\t" * depth + f"[{depth}] list ''" for depth in range(63)))
+    assert [node.depth for node in nested.nodes()] == [*range(61), 60, 60]
+    found = nested.with_id("2")
+    assert found is not None
+    assert found.depth == 2
+
+
+def test_an_action_of_20_000_characters_is_parsed() -> None:
+    for size in (20_000, 20_001):
+        action = f"fill('12', '{'a' * (size - 14)}')"
+        assert len(action) == size
+        (parts,) = action_parts(action)
+        assert (parts.typed == "a" * (size - 14)) is (size == 20_000)
+    assert action_parts(" \n") == action_parts(None) == ()
+
+
+def test_steps_are_summarised_with_what_changed() -> None:
+    def step(index: int, url: str | None, tree: str, error: str | None = None) -> Step:
+        seen = Observation(url=url, axtree=tree, page_error=error)
+        return Step(index=index, action="click('2')", observation=seen)
+
+    lines = "[12] text '[2] no'\n\t[2] link 'Mug', clickable\n[3] link 'Cup'"
+    steps = (
+        step(0, "http://a", lines),
+        step(1, "http://b", lines),
+        step(2, "http://b", "[2] link 'Plate'", "gone"),
+        step(3, "http://a", lines.replace("3", "9")),
+    )
+    run = Trajectory(
+        key=TrajectoryKey(benchmark="b", task_id="1", agent="a"),
+        raw_task_id="1",
+        goal="",
+        steps=steps,
+    )
+    shown = summarise(run, ImageShelf(None), None)
+    assert [(s.number, s.target, s.has_error, s.same_as, s.page_changed) for s in shown] == [
+        (1, "link Mug", False, None, False),
+        (2, "link Mug", False, None, True),
+        (3, "link Plate", True, None, False),
+        (4, "link Mug", False, 1, True),
+    ]
+    ways = [neighbours(shown, number) for number in (1, 2, 3, 4)]
+    assert ways == [(None, 2), (1, 3), (2, 4), (3, None)]
+    seen = steps[0].observation
+    lines_of = [tree_line(seen, bid) for bid in ("12", "2", "3", "4")]
+    assert lines_of == ["text '[2] no'", "link 'Mug', clickable", "link 'Cup'", ""]
+    assert tree_line(Observation(), "2") == ""

@@ -12,7 +12,7 @@ import pytest
 from tests.environments.agents.solver import solving
 from tests.environments.cases import job, sound
 from tests.llm_server import LlmServer, always
-from trajudge.environments.agents.model import UNREADABLE, ModelAgent, ParsedReply, parse_reply
+from trajudge.environments.agents.model import ModelAgent, ParsedReply, parse_reply
 from trajudge.environments.agents.model_client import AgentModelClient, open_model_client
 from trajudge.environments.agents.protocol import Halted, NotPlayed
 from trajudge.environments.model.case import Case
@@ -150,10 +150,10 @@ def test_a_reply_without_an_action_is_an_error_that_the_model_is_told_of(
 def test_several_replies_without_an_action_end_the_run(recorder: Recorder, tmp_path: Path) -> None:
     with LlmServer(text="Hm.") as server, a_model(server, tmp_path) as client:
         recorded = run(recorder, client, sound("spent"))
-    assert len(recorded.trajectory.steps) == UNREADABLE + 1
+    assert len(recorded.trajectory.steps) == 3 + 1
     assert recorded.trajectory.truncated
     assert recorded.trajectory.answer is None
-    assert recorded.trajectory.telemetry["n_unreadable"] == UNREADABLE
+    assert recorded.trajectory.telemetry["n_unreadable"] == 3
 
 
 @pytest.mark.browser

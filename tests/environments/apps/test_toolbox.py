@@ -227,6 +227,35 @@ def test_walls_that_are_all_windows_need_no_tool(shared: AppState) -> None:
     assert TOOLS["estimator"](shared, {**room, "coats": "1", "paint": paint}) is None
 
 
+# --- whole results ---
+
+
+def test_a_result_says_all_that_it_comes_to(shared: AppState) -> None:
+    loan = {"amount": "10000", "rate": "6.00", "years": "5"}
+    assert TOOLS["loan"](shared, loan) == ToolResult(
+        {"amount": "10000", "rate": "6", "years": "5"},
+        (("monthly", "$193.33"), ("payments", "$11,599.80"), ("interest", "$1,599.80")),
+        19_333,
+    )
+    days = {"start": "2026-03-06", "days": "1", "counting": "working days"}
+    assert TOOLS["dates"](shared, days) == ToolResult(
+        days, (("falls_on", "2026-03-09"), ("apart", "3 days")), 3
+    )
+
+
+def test_a_rate_is_at_most_a_hundred_per_cent(shared: AppState) -> None:
+    for rate, amount, is_reckoned in (("100", "1", True), ("100.01", "1", False), ("1", "", False)):
+        outcome = TOOLS["loan"](shared, {"amount": amount, "rate": rate, "years": "1"})
+        assert (outcome is not None) is is_reckoned
+
+
+@pytest.mark.parametrize("absent", ["length", "width", "height", "openings", "coats", "paint"])
+def test_paint_is_reckoned_of_what_is_all_given(shared: AppState, absent: str) -> None:
+    paint = str(shared.value("SELECT name FROM paint"))
+    room = {"length": "400", "width": "300", "height": "250", "openings": "3"}
+    assert TOOLS["estimator"](shared, {**room, "coats": "2", "paint": paint, absent: ""}) is None
+
+
 # --- what is read and kept ---
 
 

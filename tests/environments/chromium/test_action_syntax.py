@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.environments.chromium.action_syntax import Action, BadAction, parse, write
+from trajudge.environments.chromium.action_syntax import Action, BadAction, parse, spoken, write
+from trajudge.environments.chromium.actions import (
+    ActionRefused,
+    check_arguments,
+    check_fill,
+    check_window,
+    checked_address,
+    click_options,
+    file_names,
+)
 
 
 @pytest.mark.parametrize(
@@ -91,3 +102,85 @@ def test_no_text_does_more_than_fail(text: str) -> None:
         parse(text)
     except BadAction as error:
         assert str(error)
+
+
+def test_limits_are_the_last_that_are_taken() -> None:
+    texts = {size: f"noop({' ' * (size - 6)})" for size in (20_000, 20_001)}
+    for taken, refused in (
+        (texts[20_000], texts[20_001]),
+        ("scroll(0, -100000)", "scroll(0, 100000.5)"),
+    ):
+        assert parse(taken)
+        with pytest.raises(BadAction):
+            parse(refused)
+
+
+def test_the_last_message_is_what_an_action_says() -> None:
+    said = [spoken(text) for text in ("answer(['a', 1])", "send_msg_to_user('Hi')", "noop()", "?")]
+    assert said == ['{"answer": ["a", 1]}', "Hi", None, None]
+
+
+def refused(function: Callable[..., object], *arguments: object) -> str:
+    """Why an action is not done, "" where it is."""
+    try:
+        function(*arguments)
+    except ActionRefused as error:
+        return str(error)
+    return ""
+
+
+def test_a_control_takes_what_its_kind_takes() -> None:
+    cases = [("text", "x"), ("number", ""), ("number", "1.5"), ("number", "x"), ("date", "")]
+    cases += [("date", "2026-03-02"), ("date", "2026-3-2"), ("search", "2026-3-2")]
+    assert [refused(check_fill, "1", kind, text) for kind, text in cases] == [
+        "", "", "", "element '1' takes a number, not 'x'", "",
+        "", "element '1' takes a date as 2026-03-02, not '2026-3-2'", "",
+    ]  # fmt: skip
+    assert refused(check_fill, "1", None, "x") == "element '1' takes no text"
+
+
+def test_buttons_modifiers_and_keys_have_names() -> None:
+    texts = [
+        "click('1', 'middle', ['Shift'])",
+        "click('1', 'fourth')",
+        "click('1', 'left', ['Hyper'])",
+        "fill('fourth', 'Hyper')",
+        "press('1', 'Control+a')",
+        "press('1', 'Control+Hop')",
+    ]
+    assert [refused(check_arguments, parse(text)) for text in texts] == [
+        "", "no mouse button is called 'fourth'", "no modifier is called 'Hyper'", "",
+        "", "no key is called 'Hop'",
+    ]  # fmt: skip
+    assert click_options(()) == ("left", [])
+    assert click_options(("right",)) == ("right", [])
+    assert click_options(("left", ["Shift"])) == ("left", ["Shift"])
+
+
+def test_only_a_click_that_opens_another_window_is_refused() -> None:
+    for opens, button, is_refused in (
+        ("a link", "middle", True),
+        ("a link", "right", False),
+        (None, "middle", False),
+    ):
+        assert bool(refused(check_window, opens, button)) is is_refused
+
+
+def test_a_file_has_a_printable_name_of_at_most_200_characters() -> None:
+    assert file_names(["/etc/passwd", "a" * 200]) == ["passwd", "a" * 200]
+    for name in ("a" * 201, "a/", "a\tb"):
+        assert refused(file_names, name).endswith("is no name of a file")
+
+
+def test_an_address_is_the_origin_s_own_in_plain_characters() -> None:
+    origin = "http://run.localhost"
+    for path in ("", "/", "/home?a=b", "#top", "?q"):
+        assert checked_address(origin + path, origin) == origin + path
+    for url in (
+        f"{origin}.evil.test/",
+        f"{origin}/a b",
+        f"{origin}/\\x",
+        f"{origin}/\x00",
+        "/home",
+    ):
+        assert refused(checked_address, url, origin) == f"{url!r} is outside of {origin}"

@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.environments.chromium.axtree import AxNode, Element, Mark, read
+from trajudge.environments.chromium.axtree import AxNode, Element, Mark, TreeWriter, Within, read
 
 
 def ax_nodes(nodes: Any) -> list[AxNode]:
@@ -142,3 +142,70 @@ def test_pruning_only_takes_lines_away(nodes: list[Any]) -> None:
     full = [line.strip() for line in axtree_text(nodes, {}).split("\n")]
     for line in axtree_text(nodes, {}, pruned=True).split("\n"):
         full.remove(line.strip())
+
+
+def test_what_is_written_stands_where_its_parent_says() -> None:
+    writer = TreeWriter()
+    root = writer.add(Within(), "RootWebArea", "")
+    group = writer.add(writer.add(root, "dialog", "Pay", bid="1"), "group", "Card", bid="2")
+    inside = writer.add(group, "generic", "", bid="3")
+    writer.add(inside, "button", "", ", visible", bid="4", state="true", focused=True)
+    writer.add(inside, "StaticText", "Card")
+    writer.add(inside, "StaticText", "Bank")
+    for bid, role, name, text in (
+        ("5", "paragraph", "", "new"),
+        ("6", "paragraph", "", "Card"),
+        ("7", "link", "Go now", "Go"),
+        ("8", "link", "", "words"),
+        ("9", "heading", "Title", "Other"),
+    ):
+        writer.worded(inside, role, name, text, more="", bid=bid)
+    writer.text(inside, "Card")
+    writer.text(inside, "end")
+    writer.add(root, "link", "Home", bid="10")
+    assert writer.tree() == (
+        """\
+RootWebArea ''
+\t[1] dialog 'Pay'
+\t\t[2] group 'Card'
+\t\t\t[3] generic ''
+\t\t\t\t[4] button '', visible
+\t\t\t\tStaticText 'Card'
+\t\t\t\tStaticText 'Bank'
+\t\t\t\t[5] paragraph ''
+\t\t\t\t\tStaticText 'new'
+\t\t\t\t[6] paragraph ''
+\t\t\t\t\tStaticText 'Card'
+\t\t\t\t[7] link 'Go now'
+\t\t\t\t\tStaticText 'Go'
+\t\t\t\t[8] link ''
+\t\t\t\t\tStaticText 'words'
+\t\t\t\t[9] heading 'Title'
+\t\t\t\t\tStaticText 'Other'
+\t\t\t\tStaticText 'Card'
+\t\t\t\tStaticText 'end'
+\t[10] link 'Home'""",
+        """\
+RootWebArea ''
+\t[1] dialog 'Pay'
+\t\t[2] group 'Card'
+\t\t\t[4] button '', visible
+\t\t\tStaticText 'Bank'
+\t\t\tStaticText 'new'
+\t\t\t[7] link 'Go now'
+\t\t\t[8] link ''
+\t\t\t\tStaticText 'words'
+\t\t\t[9] heading 'Title'
+\t\t\t\tStaticText 'Other'
+\t\t\tStaticText 'end'
+\t[10] link 'Home'""",
+        [
+            Element("4", "button", "", "true", in_dialog=True, group="Card"),
+            Element("7", "link", "Go now", "", in_dialog=True, group="Card"),
+            Element("8", "link", "", "", in_dialog=True, group="Card"),
+            Element("10", "link", "Home"),
+        ],
+        "4",
+    )
+    assert Element("10", "link", "Home")[3:] == ("", False, "")
+    assert Mark("1")[1:] == (False, False)

@@ -77,11 +77,15 @@ def _described(text: str | None) -> set[str]:
 def test_members_of_a_group_start_alike_in_runs_of_other_codes() -> None:
     rows = tasks("train", 2, n=3)
     assert rows.column_names == ["prompt", "task", "seed", "split"]
+    assert rows["seed"] == [0, 1, 2]
+    assert tasks("train", 2)["seed"] == [*range(100)]
     one, other = BrowserEnv(), BrowserEnv()
     assert one.reset(**rows[0]) == other.reset(**rows[0])
     assert one.reset(**rows[1]) != other.reset(**rows[2])
     keys = [env._env._episode.run.key for env in (one, other)]  # type: ignore[union-attr]
     assert keys[0] != keys[1]
+    first = one.reset(task="shop.price")
+    assert first == other.reset(task="shop.price", seed=0) != other.reset(**rows[0])
     with pytest.raises(UserError, match="level4"):
         tasks("train", 4)
 

@@ -7,6 +7,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -17,9 +18,13 @@ from tests.environments.cases import sound
 from tests.environments.hosting.served import FORM, TOKEN, Served, serving
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.analysis.outcomes import read_outcomes
-from trajudge.environments.hosting.runs import HostLimits
+from trajudge.environments.checks.draws import NoSuchTask, held_out, templates
+from trajudge.environments.hosting import runs
+from trajudge.environments.hosting.runs import HostLimits, RunHost, TaskRequest, TooMany
+from trajudge.environments.hosting.tasks import Tasks
 from trajudge.environments.kit.html import NONCE
 from trajudge.environments.model.case import write_cases
+from trajudge.environments.model.config import split_of
 from trajudge.environments.recheck import rechecked
 from trajudge.environments.verify import expected
 from trajudge.eval.judge import main as judge
@@ -262,16 +267,20 @@ def test_steps_of_the_agent_are_what_it_did(served: Served) -> None:
         {"index": 3},
     ):
         assert served.ask("POST", path, {"steps": [bad]}, opened["run_token"]).status == 400
+    for further, status in ((199, 400), (198, 202), (1, 400)):  # 200 in all
+        more = {"steps": [{"action": "noop()"}] * further}
+        assert served.ask("POST", path, more, opened["run_token"]).status == status
     served.finish(opened, answer=3)
     assert served.verdict(opened)["facts"]["steps_from"] == "agent"
     recorded = served.run(opened).recorded
     assert recorded is not None
     steps = recorded.trajectory.steps
-    assert [step.action for step in steps] == ["click('7')", "done", None]
+    assert [step.action for step in steps] == ["click('7')", "done", *["noop()"] * 198, None]
     assert steps[0].observation.axtree == "a tree" and steps[0].reasoning == "r"
 
 
 def test_limits_say_when_to_come_again() -> None:
+    assert HostLimits() == HostLimits(64, 1_000, 32 * 2**20, 60, 1_000)
     limits = HostLimits(runs=1, requests=3, minutes=0.5)
     with serving(CASES, limits) as served:
         opened = served.open(task=WISH, minutes=600)
@@ -284,6 +293,10 @@ def test_limits_say_when_to_come_again() -> None:
         served.open(task=WISH)
     with serving(CASES, HostLimits(bytes=2_000)) as served:
         opened = served.open(task=WISH)
+        # A form of one byte too many, and one that just fits and is refused for what it is.
+        sent = [served.page(opened, "/do/wish", {"a": "x" * size}) for size in (1_999, 1_998)]
+        assert [reply.status for reply in sent] == [429, 403]
+        opened = served.open(task=WISH)
         assert [served.page(opened, "/home").status for _ in range(2)] == [200, 429]
 
 
@@ -294,6 +307,10 @@ def test_a_run_ends_with_its_time_and_its_steps(served: Served) -> None:
     short = served.open(task=WISH, max_steps=1)
     assert [served.page(short, "/home").status for _ in range(3)] == [200, 200, 410]
     assert served.verdict(short)["facts"]["steps"] == 1
+    led = served.open(task=WISH, max_steps=1)
+    assert served.page(led, "/do/wish", wished(served, led)).status == 303  # shows no page itself
+    status = served.ask("GET", f"/v1/runs/{led['id']}", token=led["run_token"]).json
+    assert (status["status"], status["pages"]) == ("open", 1)
 
 
 def test_a_run_that_is_deleted_is_forgotten(served: Served) -> None:
@@ -340,3 +357,61 @@ def test_what_runs_come_to_is_read_by_judge_results_and_verify(
     for token in (TOKEN, price["run_token"], other["run_token"]):
         assert token not in logged.out + logged.err
         assert not [f for f in out.rglob("*") if f.is_file() and token.encode() in f.read_bytes()]
+
+
+def test_runs_end_at_their_time_and_the_oldest_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(runs, "monotonic", lambda: now)
+    host = RunHost(Tasks(CASES), HostLimits(runs=2, minutes=1, kept=1))
+    short, other = (host.open(TaskRequest(task=WISH, minutes=minutes)) for minutes in (0.5, None))
+    assert (short.until, other.until) == (130, 160)
+    assert datetime.now(UTC) < short.ends_at < other.ends_at
+    with pytest.raises(TooMany, match="2 runs are open") as full:
+        host.open(TaskRequest(task=WISH))
+    assert full.value.seconds == 30
+    for now, status in ((129.9, "open"), (130.0, "expired")):  # noqa: B007 - the clock reads it
+        host.sweep()
+        assert (short.status, other.status) == (status, "open")
+    assert short.recorded is not None and other.recorded is None
+    assert [*host.runs.values()] == [short, other]
+    other.end("finished")
+    host.sweep()
+    assert [*host.runs.values()] == [other]
+
+
+def test_a_run_is_written_once_and_one_that_is_dropped_while_it_is_open_is_not(
+    tmp_path: Path,
+) -> None:
+    host = RunHost(Tasks(CASES), HostLimits(), tmp_path / "none")
+    host.open(TaskRequest(task=WISH))
+    host.close()  # nobody came: the folder may be used again
+    host = RunHost(Tasks(CASES), HostLimits(), tmp_path / "none")
+    ended, dropped, open_ = (host.open(TaskRequest(task=WISH)) for _ in range(3))
+    for hosted in (ended, dropped):
+        hosted.end("finished")
+    host.settle(ended)
+    host.settle(ended)
+    host.drop(dropped)
+    host.drop(open_)
+    assert (tmp_path / "none" / "runs.jsonl").read_bytes().count(b"\n") == 3  # its head and two
+    host.close()
+    written = [each for each in store.read(tmp_path / "none") if isinstance(each, Trajectory)]
+    assert sorted(each.key.attempt for each in written) == [0, 1]
+
+
+def test_tasks_are_drawn_in_a_split_and_at_a_level() -> None:
+    of_cases = Tasks(CASES)
+    assert of_cases.listed("validation", CASES[0].level) == []
+    with pytest.raises(NoSuchTask, match="no task is of level"):
+        of_cases.find(None, CASES[0].level, 0, "validation")
+    drawn = Tasks(split="validation", with_test=True)
+    assert len(drawn.listed()) == len(templates("all", "validation", pictures=True)[0])
+    assert drawn.find(None, 2, 0).level == 2
+    buys = drawn.find("shop.buy", None, 0)
+    assert (buys.config.scenario, split_of(buys.config.seed)) == ("buy", "validation")
+    alone = next(
+        each["task"] for each in drawn.listed("test") if held_out(*each["task"].split("."))
+    )
+    assert split_of(drawn.find(alone, None, 0).config.seed) == "test"

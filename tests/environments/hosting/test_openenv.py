@@ -155,7 +155,7 @@ def test_what_is_wrong_is_said_and_the_socket_stays_open(
 
 def test_sixty_four_episodes_at_once_and_no_more(url: str) -> None:
     async def ask(session: aiohttp.ClientSession) -> tuple[set[str], Any]:
-        sockets = [await session.ws_connect("/ws") for _ in range(SESSIONS)]
+        sockets = [await session.ws_connect("/ws") for _ in range(64)]
         for number, socket in enumerate(sockets):
             await socket.send_json({"type": "reset", "data": {"episode_id": str(number)}})
         for socket in sockets:
@@ -169,7 +169,7 @@ def test_sixty_four_episodes_at_once_and_no_more(url: str) -> None:
         return names, full
 
     names, full = asked(url, ask)
-    assert names == {str(number) for number in range(SESSIONS)}
+    assert names == {str(number) for number in range(64)}
     assert full["data"]["code"] == "CAPACITY_REACHED"
 
 

@@ -73,6 +73,32 @@ def test_ticks_are_evenly_spread_round_and_span_the_values(
         assert any(abs(mark) < slack for mark in marks)
 
 
+@pytest.mark.parametrize(
+    ("values", "first", "step", "last"),
+    [
+        ([97, 99], 97, 0.2, 99),
+        ([5, 10], 5, 0.5, 10),  # half of the largest is not far enough below it for a zero
+        ([4.9, 10], 0, 1, 10),
+        ([-5, 5], -5, 1, 5),
+        ([7], 6.6, 0.1, 7.4),  # a twentieth of it, to both sides
+        ([0], 0, 0.1, 1),
+    ],
+)
+def test_an_axis_has_ten_round_steps_or_a_few_less(
+    values: list[float], first: float, step: float, last: float
+) -> None:
+    marks = ticks(values, from_zero=False)
+    assert marks == pytest.approx([first + step * n for n in range(len(marks))])
+    assert marks[-1] == pytest.approx(last)
+
+
+def test_a_title_keeps_to_its_margins() -> None:
+    picture = pixels(Chart("W" * 200, "bars", LABELS, (1, 2, 3, 4)))
+    for left, is_empty in ((WIDTH - 20, True), (WIDTH - 60, False)):
+        colours = picture.crop((left, 10, WIDTH, 34)).getcolors() or []
+        assert (len(colours) == 1) is is_empty
+
+
 def test_an_axis_of_bars_begins_at_zero() -> None:
     assert ticks([97, 99], from_zero=True)[0] == 0
     assert ticks([97, 99], from_zero=False)[0] > 90

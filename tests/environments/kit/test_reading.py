@@ -124,6 +124,47 @@ def test_a_part_that_is_no_page_is_an_end_of_the_list(part: str) -> None:
     assert shown.rows in (tuple(ROWS[:4]), tuple(ROWS[8:]))
 
 
+def test_a_long_list_links_to_its_first_nine_parts() -> None:
+    rows = [parts.ListRow(f"Mug {n}") for n in range(41)]  # 11 parts of four
+    pages = listing(view("3"), "mugs", ("Mug",), rows)[-1]
+    assert pages == parts.LinkList(
+        Word("pages"),
+        tuple(
+            parts.Link(Word("page_number", number), "mugs", {"kind": "mug", PART: part})
+            for number, part in zip("12356789", "01245678", strict=True)
+        ),
+    )
+    for asked, first in (("00001", 4), ("000001", 0)):  # at most five digits
+        shown = listing(view(asked), "mugs", ("Mug",), rows)[0]
+        assert isinstance(shown, parts.ItemList)
+        assert shown.rows == tuple(rows[first : first + 4])
+
+
+def test_parts_that_are_full_are_all() -> None:
+    shown, before, pages = listing(view("9"), "mugs", ("Mug",), ROWS[:8])
+    assert isinstance(shown, parts.ItemList)
+    assert shown.rows == tuple(ROWS[4:8])
+    assert before == parts.Link(Word("previous_page"), "mugs", {"kind": "mug", PART: "0"})
+    assert isinstance(pages, parts.LinkList)
+    assert [link.args[PART] for link in pages.links] == ["0"]
+
+
+def test_a_list_says_the_orders_that_it_offers() -> None:
+    rows = [parts.ListRow(name, ("$1",)) for name in "ab"]
+    for sort, orders in (
+        ("1", [("-1", 1), ("2", 0)]),
+        ("-2", [("1", 0), ("2", -1)]),
+    ):
+        (items,) = listing(replace(view(None), args={SORT: sort}), "mugs", ("Mug", "Price"), rows)
+        assert isinstance(items, parts.ItemList)
+        assert items.orders == tuple(
+            parts.ListOrder("mugs", {SORT: other}, now) for other, now in orders
+        )
+    (single,) = listing(view(None), "mugs", ("Mug", "Price"), rows[:1])
+    assert isinstance(single, parts.ItemList)
+    assert single.orders == ()
+
+
 def sorted_by(order: str) -> list[str]:
     prices = ("$9.50", "$1,000.00", "$10.00")
     rows = [parts.ListRow(name, (price,)) for name, price in zip("bca", prices, strict=True)]

@@ -18,7 +18,7 @@ from tests.samples import examples
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.axes import generator, instance, open_state, profile, ui
-from trajudge.environments.model.config import PROFILES, STATES, STRESS, THEMES, Config
+from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
 from trajudge.environments.model.state import digest
 from trajudge.environments.serving.noise import noise
 
@@ -124,7 +124,7 @@ def test_generators_of_the_same_words_agree_and_of_others_do_not() -> None:
 
 
 @pytest.mark.parametrize(
-    "axis", [{"profile": STRESS + 1}, {"theme": THEMES}, {"ui": STATES}, {"instance": -1}, {"x": 1}]
+    "axis", [{"profile": 13}, {"theme": 12}, {"ui": 12}, {"instance": -1}, {"x": 1}]
 )
 def test_an_axis_beyond_its_end_is_no_configuration(axis: dict[str, int]) -> None:
     with pytest.raises(ValidationError):

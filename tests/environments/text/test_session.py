@@ -72,6 +72,15 @@ def test_the_page_that_is_open_is_loaded_in_its_place(run: ServedRun) -> None:
     assert len(run.events) == 2
 
 
+def test_eight_tabs_can_be_open(run: ServedRun) -> None:
+    session = TextSession(run)
+    assert [session.act("new_tab()") for _ in range(8)] == [
+        *[None] * 7, "Error: no more than 8 tabs can be open",
+    ]  # fmt: skip
+    seen = session.observe()
+    assert (len(seen.open_pages), seen.active_page) == (8, 7)
+
+
 def test_the_trace_holds_every_request_in_order() -> None:
     recorded = recorded_offline(job(sound("buy"), agent(Behaviour.ORACLE)), 0)
     assert recorded.finding.labels.success is True
@@ -170,3 +179,93 @@ def test_text_is_no_markup() -> None:
         "\t[0] paragraph '', visible",
         "\t\tStaticText \"<b> 'x' y\"",
     ]
+
+
+CONTROLS = (
+    "<details><summary>0</summary><summary>none</summary><button>a</button></details>"
+    '<details name="g" open><summary>1</summary><p>a<button>2</button>b</p></details>'
+    '<details name="g"><summary>3</summary><details><summary>b</summary></details></details>'
+    "<details open><summary hidden>none</summary></details><summary>none</summary>"
+    '<form><input type="radio" name="r"><input type="radio" name="r" checked>'
+    '<input type="radio" name="s"><input type="radio" name="s"><input type="hidden" name="r">'
+    '</form><form><input type="radio" name="r"><a>none</a><a href="/">c</a></form>'
+    "<main inert><p><button>none</button></p></main><button disabled>none</button>"
+    '<select><option label="One" value="1">1st</option><option>2\tnd</option></select><p></p>'
+)
+
+
+def test_controls_are_what_the_standard_says() -> None:
+    """The focus, groups and ``details`` of the HTML standard (6.6, 4.10.5.1.17, 4.11.1)."""
+    page = PageDocument(f"<body>{CONTROLS}</body>")
+    elements = [*page.elements()]
+    shown = [
+        "".join(
+            mark
+            for mark, holds in zip(
+                "fdi.",
+                (one.focusable, one.folded, one.inert, not page.is_filled(one.number)),
+                strict=True,
+            )
+            if holds
+        )
+        for one in elements
+    ]
+    assert " ".join(one or "-" for one in shown) == (
+        "- f d fd - f - f - f d fd - - - - f. f. f. f. . - f. - f i i fi - f - - ."
+    )
+    assert [one.text() for one in elements[:8]] == [
+        "0nonea", "0", "none", "a", "1a2b", "1", "a2b", "2"
+    ]  # fmt: skip
+    assert [one.bid for one in elements[4].elements()] == ["5", "6", "7"]
+    assert [page.element(bid) for bid in ("0", "32", "33", "-1", "01", "x", "1" * 10)] == [
+        elements[0], elements[32], *[None] * 5
+    ]  # fmt: skip
+    for group in ((16, 17), (18, 19), (22,)):
+        for number in group:
+            assert page.radios(elements[number]) == [elements[each] for each in group]
+    choices = elements[29]
+    assert [(one.label, one.sent) for one in choices.options] == [("One", "1"), ("2 nd", "2\tnd")]
+    assert choices.chosen == elements[30]
+    choices.choose(elements[31])
+    assert choices.chosen == elements[31]
+
+
+def test_the_tabulator_key_goes_through_all_that_takes_the_focus() -> None:
+    page = PageDocument(f"<body>{CONTROLS}</body>")
+
+    def stops(by: int) -> list[str]:
+        found: list[str] = []
+        while True:
+            page.move_focus(by)
+            if page.focus_at is None:
+                assert page.left
+                return found
+            assert not page.left
+            found.append(page.focus_at.bid)
+
+    there = ["1", "5", "7", "9", "17", "18", "22", "24", "29"]
+    assert stops(1) == there
+    # Of a group without a chosen button the first is reached from before, the last from behind.
+    assert stops(-1) == [*reversed(there[6:]), "19", *reversed(there[:5])]
+
+
+def test_a_list_is_open_while_it_has_the_focus_and_one_details_of_a_name() -> None:
+    page = PageDocument(f"<body>{CONTROLS}</body>")
+    choices, other = page.element("29"), page.element("22")
+    assert choices is not None
+    page.focus(choices)
+    opened = []
+    for focused in (choices, other):
+        page.toggle(choices)
+        opened.append(page.opened)
+        page.focus(focused)
+        opened.append(page.opened)
+    assert opened == [29, 29, None, None]
+    page.toggle(choices)
+    assert page.opened == 29
+    elements = [*page.elements()]
+    unfolded = []
+    for number in (0, 8, 8, 0):
+        page.unfold(elements[number])
+        unfolded.append({*page.unfolded})
+    assert unfolded == [{0, 4, 12}, {0, 8, 12}, {0, 12}, {12}]

@@ -45,6 +45,7 @@ def test_optimality_is_measured_by_the_shortest_way(steps: int, label: int | Non
 def test_a_failure_is_a_complete_failure_and_an_open_success_leaves_it_open() -> None:
     assert optimality(False, 1, 10) == 1
     assert optimality(None, 1, 10) is None
+    assert optimality(True, 5, 0) is None  # nobody knows the shortest way
 
 
 def test_labels_are_published_in_agentrewardbench_s_words() -> None:

@@ -52,14 +52,14 @@ class _Drawn(NamedTuple):
 
 
 def guessing_floors(
-    app: App, scenarios: Sequence[Scenario], seed: int = 0, suites: int = SUITES
+    app: App, scenarios: Sequence[Scenario], suites: int = SUITES
 ) -> dict[str, GuessingFloor]:
     """Return the floor of each scenario by its id, over configurations of so many suites, drawn
     afresh."""
     asking = [scenario for scenario in scenarios if _guessable(scenario)]
     drawn: dict[str, list[_Drawn]] = {scenario.id: [] for scenario in asking}
     for at in range(suites * PROFILES if asking else 0):
-        suite, number = seed + at // PROFILES, at % PROFILES
+        suite, number = divmod(at, PROFILES)
         with closing(AppState(app.tables, profile(app, number, suite))) as state:
             for scenario in asking:
                 config = Config(app=app.id, scenario=scenario.id, profile=number, seed=suite)

@@ -63,10 +63,10 @@ class TrajudgeEnvArgs(AbstractEnvArgs):  # type: ignore[misc]
     ``trajudge.``."""
 
     task_name: str
-    task_seed: int = 0
-    max_steps: int | None = None
-    split: Split = "test"
-    engine: Engine = "text"
+    task_seed: int
+    max_steps: int | None
+    split: Split
+    engine: Engine
 
     def make_env(
         self,

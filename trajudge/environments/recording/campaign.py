@@ -303,7 +303,7 @@ class ArmResult(NamedTuple):
     recorded: CampaignResult
 
 
-def arms_of(path: Path, *, pictures: bool = True) -> list[FaultArm]:
+def arms_of(path: Path, *, pictures: bool) -> list[FaultArm]:
     """Return the clean arm and one for each fault of a plan. Raises UserError for a file that is no
     plan; what is wrong with a fault the proxy says when its arm begins."""
     try:
@@ -328,7 +328,7 @@ def arms_of(path: Path, *, pictures: bool = True) -> list[FaultArm]:
 
 
 def record_arms(
-    plan: RecordingPlan, arms: Sequence[FaultArm], out: Path, workers: int = 1
+    plan: RecordingPlan, arms: Sequence[FaultArm], out: Path, workers: int
 ) -> list[ArmResult]:
     """Record what is missing of every arm, the clean one first. Raises UserError and Halted."""
     results: list[ArmResult] = []

@@ -39,7 +39,7 @@ class FaultArm(NamedTuple):
 
     name: str
     plan: Mapping[str, Any]
-    pictures: bool = True
+    pictures: bool
 
     @property
     def record(self) -> dict[str, Any]:

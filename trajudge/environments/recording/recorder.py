@@ -243,7 +243,7 @@ def for_all(
     keep: Keep[T],
     *,
     seed: int,
-    workers: int = 1,
+    workers: int,
     arm: FaultArm | None = None,
     engine: Engine = "chromium",
     side_by_side: Literal["processes", "threads"] = "processes",
