@@ -18,10 +18,17 @@ from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
 from trajudge.eval.settings import ScoreConfig
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.rewards.settings import WatchConfig
+from trajudge.judges.settings import FidelityConfig, ListConfig, ShowConfig
+from trajudge.rewards.settings import (
+    RewardConfig,
+    RewardServerConfig,
+    RewardShaping,
+    WatchConfig,
+)
 from trajudge.robustness.settings import PerturbConfig
 from trajudge.trajectories.model import Record
 from trajudge.util.commands import LARGEST
+from trajudge.util.settings import Settings
 
 PACKAGE = Path(__file__).parents[1] / "trajudge"
 ROOMS = (
@@ -59,3 +66,48 @@ def test_a_seed_is_one_that_every_file_can_hold(settings: type[Record], seed: in
     with pytest.raises(ValidationError) as refused:
         settings.model_validate({"seed": seed})
     assert ("seed",) in [error["loc"] for error in refused.value.errors()]
+
+
+DEFAULTS: list[tuple[Settings, dict[str, float]]] = [
+    (
+        CallConfig(),
+        {
+            **{"temperature": 0.0, "seed": 0, "concurrency": 32, "timeout": 300.0},
+            **{"dry_run": False, "yes": False},
+        },
+    ),
+    (
+        RewardShaping(),
+        {
+            **{"reject_below": 0.5, "low": 0.0, "high": 1.0, "boundary": 0.5},
+            **{"side_effect": 0.5, "repetition": 0.1, "allow_flip": False},
+        },
+    ),
+    (
+        WatchConfig(),
+        {
+            **{"every": 100, "noise": 0.05, "audit_share": 0.005, "gap": 0.1, "failures": 0.2},
+            **{"probes": True, "fooled": 0.1, "baseline": 200, "run_length": 100_000},
+            **{"reference_share": 0.05, "alpha": 0.01, "keep_going": False, "seed": 0},
+        },
+    ),
+    (RewardConfig(), {"unqualified": False, "assume_same_judge": False}),
+    (RewardServerConfig(), {"port": 8377, "queue": 1_000, "patience": 0.5}),
+    (ListConfig(), {"full": False}),
+    (ShowConfig(name="judge"), {"prompt": False, "system_prompt": False, "full": False}),
+    (FidelityConfig(), {"full": False}),
+]
+
+
+@pytest.mark.parametrize(("settings", "defaults"), DEFAULTS)
+def test_numbers_and_switches_that_nobody_gives(
+    settings: Settings, defaults: dict[str, float]
+) -> None:
+    numbers = {name: value for name, value in settings if isinstance(value, int | float)}
+    assert {**numbers, **{name: getattr(settings, name) for name in defaults}} == defaults
+
+
+def test_a_temperature_is_at_most_two() -> None:
+    assert CallConfig(temperature=2.0).temperature == 2.0
+    with pytest.raises(ValidationError):
+        CallConfig(temperature=2.01)
