@@ -26,9 +26,15 @@ from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
 from trajudge.eval.settings import ScoreConfig
 from trajudge.judges.calls.settings import CallConfig
+from trajudge.judges.settings import FidelityConfig, ListConfig, ShowConfig
 from trajudge.proxy.plan import AssetFault, FaultPlan, OfflineFault, PopupFault, TruncateFault
 from trajudge.proxy.settings import ServeConfig
-from trajudge.rewards.settings import WatchConfig
+from trajudge.rewards.settings import (
+    RewardConfig,
+    RewardServerConfig,
+    RewardShaping,
+    WatchConfig,
+)
 from trajudge.robustness.settings import PerturbConfig
 from trajudge.trajectories.model import Record
 from trajudge.util.commands import LARGEST
@@ -94,6 +100,24 @@ DEFAULTS: dict[type[BaseModel], dict[str, float]] = {
     AssetFault: {"status": 503},
     OfflineFault: {"retry_seconds": 5},
     FaultPlan: {"version": 1, "seed": 0},
+    CallConfig: {
+        **{"temperature": 0.0, "seed": 0, "concurrency": 32, "timeout": 300.0},
+        **{"dry_run": False, "yes": False},
+    },
+    RewardShaping: {
+        **{"reject_below": 0.5, "low": 0.0, "high": 1.0},
+        **{"side_effect": 0.5, "repetition": 0.1, "allow_flip": False},
+    },
+    WatchConfig: {
+        **{"every": 100, "noise": 0.05, "audit_share": 0.005, "gap": 0.1, "failures": 0.2},
+        **{"probes": True, "fooled": 0.1, "baseline": 200, "run_length": 100_000},
+        **{"reference_share": 0.05, "alpha": 0.01, "keep_going": False, "seed": 0},
+    },
+    RewardConfig: {"unqualified": False, "assume_same_judge": False},
+    RewardServerConfig: {"port": 8377, "queue": 1_000, "patience": 0.5},
+    ListConfig: {"full": False},
+    ShowConfig: {"prompt": False, "system_prompt": False, "full": False},
+    FidelityConfig: {"full": False},
 }
 
 
@@ -107,3 +131,9 @@ def test_without_an_option_nothing_changes_from_one_release_to_the_next(
         name: default for name, default in defaults.items() if isinstance(default, float | int)
     }
     assert numbers == DEFAULTS[settings]
+
+
+def test_a_temperature_is_at_most_two() -> None:
+    assert CallConfig(temperature=2.0).temperature == 2.0
+    with pytest.raises(ValidationError):
+        CallConfig(temperature=2.01)

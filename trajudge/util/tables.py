@@ -436,7 +436,7 @@ def cut_columns(
 ) -> list[str]:
     """Align as many of the first rows as ``room`` lines hold; ``more`` describes the number of
     omitted rows in one line. Returns nothing without rows."""
-    for kept in range(min(len(rows), max(room - 1, 1)), 0, -1):
+    for kept in range(min(len(rows), max(room, 1)), 0, -1):
         left = len(rows) - kept
         lines = columns(head, rows[:kept], width, names=names)
         lines += [elided(more(left), width)] if left else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from trajudge.judges.model import Usage
-from trajudge.judges.models import OwnModels, Price, Tier, capability, is_known, listed_price
+from trajudge.judges.models import (
+    Capability,
+    OwnModels,
+    Price,
+    ServedModel,
+    Tier,
+    capability,
+    is_known,
+    listed_price,
+)
 from trajudge.util.errors import UserError
 
 
@@ -30,6 +40,44 @@ def test_what_the_table_does_not_list_is_a_guess(model: str) -> None:
     assert not is_known(model)
     assert capability("my-own-finetune") == capability("*")
     assert capability("my-own-finetune").context == 32_768
+
+
+def test_what_is_not_stated_of_a_model() -> None:
+    stated = Capability(context=9_000, output=2_000)
+    switches = {name for name, value in stated if value is True}
+    numbers = {name: value for name, value in stated if type(value) is int}
+    assert switches == {"images", "temperature"}
+    assert numbers == {
+        **{"context": 9_000, "output": 2_000, "cache_minimum": 1_024, "image_max_side": 2_048},
+        **{"image_max_pixels": 4_194_304, "image_max_bytes": 5_000_000},
+    }
+    assert ServedModel("m") == ServedModel("m", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("switches", "effort", "budget", "reasons"),
+    [
+        ({}, None, None, False),
+        ({}, "low", None, True),
+        ({}, None, 2_000, True),
+        ({"reasoning": True}, "none", None, False),
+        ({"reasoning": True}, "none", 2_000, False),
+        ({"reasoning": True}, None, None, True),
+        ({"reasoning": True, "thinks_when_told": True}, None, None, False),
+        ({"reasoning": True, "default_effort": "none"}, None, None, False),
+        ({"reasoning": True, "default_effort": "low"}, None, None, True),
+        (
+            {"reasoning": True, "thinks_when_told": True, "always_thinks": True},
+            *(None, None, True),
+        ),
+        ({"always_thinks": True}, None, None, False),
+    ],
+)
+def test_who_reasons(
+    switches: dict[str, object], effort: str | None, budget: int | None, reasons: bool
+) -> None:
+    known = Capability.model_validate({"context": 9_000, "output": 2_000, **switches})
+    assert known.reasons(effort, budget) is reasons
 
 
 @pytest.mark.parametrize(
@@ -59,6 +107,7 @@ def test_a_temperature_goes_where_nothing_reasons() -> None:
     assert not capability("gpt-5.4").takes_temperature("high")
     assert not capability("gpt-5").takes_temperature()
     assert not capability("claude-opus-4-7").takes_temperature()
+    assert capability("gpt-4o").takes_temperature("high")
 
 
 def test_a_cost_counts_each_kind_of_token_at_its_price() -> None:
@@ -86,6 +135,13 @@ def test_a_long_prompt_costs_what_its_tier_says() -> None:
 def test_a_dated_name_costs_what_its_family_costs(model: str) -> None:
     assert listed_price(model).price == listed_price("gpt-4o").price
     assert listed_price("gpt-4o-2024-05-13").price != listed_price("gpt-4o").price
+    assert re.fullmatch(r"gpt-4o(-2024-11-20)? in litellm [\d.]+, [\d-]+", listed_price(model).detail)
+
+
+def test_a_clouds_own_row_goes_before_the_makers_with_its_surcharge() -> None:
+    own = listed_price("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    assert own.price and own.price.input == pytest.approx(3.3)
+    assert "times" not in own.detail
 
 
 @pytest.mark.parametrize(

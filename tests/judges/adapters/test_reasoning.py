@@ -127,8 +127,44 @@ def test_every_service_is_told_in_its_own_words() -> None:
     assert chat_fields(effort, host, "gemini-2.5-pro") == effort
     qwen = chat_fields(budget, "dashscope-intl.aliyuncs.com:443", "qwen3-max")
     assert qwen == {"enable_thinking": True, "thinking_budget": 2_000}
+    assert chat_fields(budget, host, "tuned") == {"extra_body": google}
+    assert chat_fields(budget, "127.0.0.1:8000", "gemini-2.5-pro") == {"extra_body": google}
+    assert chat_fields(budget, "dashscope-intl.aliyuncs.com:443", "deepseek-r1") == qwen
+    assert chat_fields(budget, "127.0.0.1:8000", "qwen3-max") == qwen
     with pytest.raises(UserError, match=r"--extra-body"):
         chat_fields(budget, "api.openai.com:443", "o3")
+    assert chat_fields({}, "api.openai.com:443", "o3") == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "fields"),
+    [
+        ("claude-opus-4-5", {"reasoning_effort": "low"}, {"output_config": {"effort": "low"}}),
+        ("own", {"reasoning_effort": "low"}, {"output_config": {"effort": "low"}}),
+        (
+            "claude-opus-4-6",
+            {"reasoning_effort": "low"},
+            {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}},
+        ),
+        ("claude-opus-4-6", {"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
+        ("claude-opus-5-5", {"reasoning_effort": "none"}, {}),
+        (
+            "claude-opus-4-6",
+            {"reasoning_effort": "none", "thinking_budget": 1_024},
+            {"thinking": {"type": "enabled", "budget_tokens": 1_024}},
+        ),
+        (
+            "claude-sonnet-4-5",
+            {"thinking_budget": 1_024, "max_tokens": 1_025},
+            {"thinking": {"type": "enabled", "budget_tokens": 1_024}},
+        ),
+        ("claude-sonnet-4-5", {}, {}),
+    ],
+)
+def test_what_goes_into_a_message_of_anthropics(
+    model: str, given: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    assert messages_fields(given, capability(model), model) == fields
 
 
 def test_claude_thinks_with_a_budget_and_without_a_temperature() -> None:
@@ -172,7 +208,7 @@ def test_claude_with_adaptive_thinking_is_told_an_effort() -> None:
     [
         ("claude-sonnet-4-5", {"reasoning_effort": "high"}, "takes no effort"),
         ("claude-opus-4-7", {"thinking_budget": 2_000}, "use --reasoning-effort"),
-        ("claude-sonnet-4-5", {"thinking_budget": 9}, "at least 1,024"),
+        ("claude-sonnet-4-5", {"thinking_budget": 1_023}, "at least 1,024"),
         ("claude-sonnet-4-5", {"thinking_budget": 9_000, "max_tokens": 9_000}, "less than"),
     ],
 )

@@ -9,7 +9,8 @@ from tests.judges.adapters.requests import request
 from tests.llm_server import LlmServer, always
 from tests.tables import table
 from trajudge.judges.adapters import errors
-from trajudge.judges.adapters.routing import make_adapter, route
+from trajudge.judges.adapters.base import clean_url
+from trajudge.judges.adapters.routing import is_loopback, make_adapter, route
 from trajudge.util.errors import UserError
 
 URL = "http://127.0.0.1:9/v1"
@@ -53,11 +54,48 @@ def test_a_name_of_nobody_is_the_users_to_mend() -> None:
         route("gpt-4o", adapter="opnai")
     with pytest.raises(UserError, match="empty"):
         route(" ")
+    with pytest.raises(UserError, match=r"^--adapter 'zzz' is unknown: choose from"):
+        route("gpt-4o", adapter="zzz")
+    with pytest.raises(UserError, match=r"^the model 'zzz' names no known provider: write"):
+        route("zzz")
+    for half in ("/zzz", "zzz/"):
+        with pytest.raises(UserError, match=f"^the model '{half}' names no known provider"):
+            route(half)
+
+
+@pytest.mark.parametrize(
+    ("url", "own"),
+    [
+        ("http://localhost", True),
+        ("http://a.localhost:8000/v1", True),
+        ("http://notlocalhost", False),
+        ("http://127.3.2.1", True),
+        ("http://0.0.0.0:8000", True),
+        ("http://[::]:8000", True),
+        ("http://10.0.0.7", False),
+        ("nothing", False),
+    ],
+)
+def test_what_is_this_machine(url: str, own: bool) -> None:
+    assert is_loopback(url) is own
+
+
+def test_a_url_is_shown_as_it_is_asked() -> None:
+    assert clean_url("https://Host.example:8000/v1/") == "https://host.example:8000/v1"
+    assert clean_url("http://[::1]/") == "http://[::1]"
+    for url in ("ftp://host/v1", "http://", "host:8000", "http://host:port", "//host"):
+        with pytest.raises(UserError, match=r"is not a URL: give one like"):
+            clean_url(url)
+    for url in ("http://user@host/v1", "http://host/v1?key=x"):
+        with pytest.raises(UserError, match=r"^--base-url http://host/v1: a user, a password or a"):
+            clean_url(url)
 
 
 def test_a_script_is_needed_by_the_scripted_adapter() -> None:
     with pytest.raises(UserError, match="--script"):
         make_adapter("any", adapter="scripted")
+    with pytest.raises(UserError, match="--extra-headers: adapter 'scripted' takes none"):
+        make_adapter("any", adapter="scripted", headers={"a": "b"})
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "claude-x", "openai/gpt-4o"])

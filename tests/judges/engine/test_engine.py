@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.judges.engine.parts import Scripted, ask_all, echo, engine, request, run
+from tests.judges.engine.parts import Scripted, ask_all, echo, engine, now, request, run
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.engine.budget import Budget
 from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import CallCounts, Engines, reasons
 from trajudge.judges.engine.limits import Limiter
+from trajudge.judges.engine.retry import Retry
 from trajudge.judges.model import Reply, Request, Usage
 from trajudge.util.errors import UserError
 
@@ -185,6 +190,50 @@ def test_a_full_disk_ends_the_run(path: Path) -> None:
 
 class Interrupted(Exception):
     """What a command might stop its run with."""
+
+
+def test_why_calls_wait_is_told_from_a_second_on() -> None:
+    async def main(pause: float, *wakes: float) -> list[str]:
+        calls = engine(Scripted(), limiter=Limiter(concurrency=4))
+        assert [*reasons(calls)] == []
+        calls.limiter.paused_until, calls.limiter.pause_reason = now() + pause, "429"
+        calls.retry.wakes += [now() + wake for wake in wakes]
+        return [*reasons(calls)]
+
+    def in_an_hour(sentence: str) -> str:
+        """Replace the time of day in about an hour."""
+        ahead = [datetime.now() + timedelta(seconds=3600 + more) for more in range(-9, 2)]
+        return re.sub("|".join(f"{at:%H:%M:%S}" for at in ahead), "later", sentence)
+
+    assert run(main(0.99, 0.99)) == []
+    assert list(map(in_an_hour, run(main(3600.0, 1.0)))) == ["paused until later (429)"]
+    told = ["2 calls wait for another attempt, the first until later"]
+    assert list(map(in_an_hour, run(main(0.0, 3600.0, 7200.0)))) == told
+    assert len(run(main(1.0))) == len(run(main(0.0, 1.0))) == 1
+
+
+def test_a_narrow_window_is_told_with_its_server_if_there_are_several(path: Path) -> None:
+    class Other(Scripted):
+        endpoint = "other"
+
+    async def main(*adapters: Scripted) -> str:
+        engines = Engines(
+            {str(number): adapter for number, adapter in enumerate(adapters)},
+            cache=Cache(path),
+            limiter=lambda _: Limiter(concurrency=4),
+            retry=Retry(np.random.default_rng(0)),
+            budget=Budget(lambda model, usage: None),
+        )
+        assert engines.waits() == ""
+        engines["0"].limiter.concurrency.size = 3
+        engines["0"].counts.retried = 2
+        told = engines.waits()
+        await engines.close()
+        return told
+
+    assert run(main(Scripted())) == "window 3 of 4, 2 retries"
+    assert run(main(Scripted(), Other())) == "test: window 3 of 4, test: 2 retries"
+    assert CallCounts() == CallCounts(0, 0, 0, 0, 0, 0, 0)
 
 
 def test_stop_lets_what_is_in_flight_finish(path: Path) -> None:

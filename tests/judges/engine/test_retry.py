@@ -71,7 +71,16 @@ def test_refusals_count_by_time_only() -> None:
     failing = Failing(*[RateLimited("slow down", 1.0) for _ in range(50)])
     with pytest.raises(RateLimited):
         run(retry(attempts=3, seconds=20).call(failing))
-    assert failing.times[-1] - failing.times[0] <= 20
+    assert failing.times[-1] - failing.times[0] == pytest.approx(20)
+
+
+def test_a_wait_doubles_up_to_its_longest_and_is_shortened_by_up_to_a_half() -> None:
+    policy, short = retry(), retry(first=4.0, longest=4.0)
+    waits = [[policy.backoff(attempts) for _ in range(100)] for attempts in range(1, 10)]
+    for number, drawn in enumerate(waits):
+        full = min(0.25 * 2**number, 30.0)
+        assert full / 2 <= min(drawn) <= max(drawn) <= full
+    assert max(short.backoff(3) for _ in range(100)) > 3.5
 
 
 def test_the_same_seed_waits_the_same() -> None:

@@ -20,11 +20,18 @@ from tests.waiting import wait_until
 from tests.worlds.rewards import reward
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.engine.budget import Payments, read_payments
+from trajudge.judges.model import Judgment
 from trajudge.rewards import RewardClient
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig, WatchConfig
-from trajudge.rewards.watch import ReferenceCurve, ReferencePoint, RewardMonitor
+from trajudge.rewards.watch import (
+    ReferenceCurve,
+    ReferenceJudge,
+    ReferencePoint,
+    RewardMonitor,
+    RewardWatch,
+)
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.errors import UserError
 
@@ -197,7 +204,34 @@ def test_a_belief_of_one_half_is_accepted() -> None:
     point.add(0.49, 0.5)
     assert point.disagreed == 1
     assert ReferencePoint(0, asked=2, abstained=2).means() == {"abstained": 1.0}
+    assert ReferencePoint(0) == ReferencePoint(0, 0, 0, 0.0, 0.0, 0)
+    point.add(0.75, None)
+    assert point == ReferencePoint(0, 3, 1, 0.99, 1.5, 1)
+    means = {"proxy": 0.495, "reference": 0.75, "gap": -0.255, "disagreement": 0.5}
+    assert point.means() == pytest.approx({"abstained": 1 / 3, **means})
+    curve = ReferenceCurve("a-judge")
+    curve.add(3, 1.0, 1.0)
+    curve.add(4, 1.0, None)
+    assert curve.gauges()["reference_step"] == 3.0
+    assert [curve.before(step) for step in (3, 4, 5)] == [None, *curve.points()]
     assert ReferenceCurve("").gauges() == {"reference_asked": 0.0, "reference_abstained": 0.0}
+
+
+def test_a_hundred_rewards_are_a_step_where_the_training_names_none() -> None:
+    async def unanswered(_: Trajectory) -> Judgment:
+        raise UserError("no answer")
+
+    async def points() -> list[ReferencePoint]:
+        watch = RewardWatch(watched(every=50), "v", unanswered, ReferenceJudge("g", unanswered))
+        run = trajectory(1)
+        for number in range(101):
+            watch.add(str(number), run, reward("x", True))
+        watch.add("of step 7", run, reward("x", True), 7)
+        await watch.settled()
+        return watch.monitor.curve.points()
+
+    expected = [ReferencePoint(0, 100, 100), ReferencePoint(1, 1, 1), ReferencePoint(7, 1, 1)]
+    assert asyncio.run(points()) == expected
 
 
 def test_a_reference_that_cannot_be_asked_is_refused() -> None:

@@ -13,8 +13,16 @@ from tests.rewards.cases import ACCEPTED, config, trajectory
 from tests.worlds.rewards import reward, runs_until_sign
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import WatchConfig
-from trajudge.rewards.watch import PROBES, ChangeDetector, RewardMonitor, WatchState
+from trajudge.rewards.watch import (
+    PROBES,
+    ChangeDetector,
+    RewardMonitor,
+    RunningBet,
+    WatchState,
+    claimed,
+)
 from trajudge.trajectories import store
+from trajudge.trajectories.model import Observation
 
 WATCH = WatchConfig(audit_share=0.01)
 REJECTED = ACCEPTED.replace("Successful", "Unsuccessful")
@@ -31,6 +39,28 @@ def test_a_change_after_a_long_time_is_seen_as_soon_as_an_early_one() -> None:
             next(n for n in range(1_000) if detector.add(float(rng.random() < 0.7)) > 1e5)
         )
     assert max(delays) < 60
+
+
+def test_evidence_is_the_mean_wealth_over_the_stakes() -> None:
+    """By hand: the nineteen stakes have the mean 1/2, and their squares 0.325."""
+    detector, bet = ChangeDetector(0.5), RunningBet(0.5)
+    assert [detector.add(one) for one in (1.0, 0.0)] == pytest.approx([1.5, 2 - 0.5 - 0.325])
+    assert [bet.add(one) for one in (1.0, 0.0)] == pytest.approx([1.5, 1.5])
+    assert [RunningBet(0.5).add(0.0), bet.seen] == [1.0, 2]
+    twice = RunningBet(0.25)
+    twice.add(1.0)
+    assert twice.add(1.0) == pytest.approx(1 + 6 * 0.5 + 9 * 0.325)
+
+
+def test_a_run_that_is_believed_by_half_is_accepted() -> None:
+    for probability, known in ((0.5, {"longest": 2.0}), (0.49, {})):
+        monitor = RewardMonitor(WatchConfig(baseline=20))
+        given = reward("x", True).model_copy(update={"probability": probability})
+        for number in range(19):
+            assert monitor.add_run(trajectory(number), given) == {}
+        baseline = monitor.add_run(trajectory(19), given)
+        assert {name: baseline[name] for name in known} == known
+        assert bool(baseline) == bool(known)
 
 
 def test_a_detector_forgets_a_change_that_is_over() -> None:
@@ -103,6 +133,11 @@ def test_probes_are_other_requests_than_the_run_they_come_from() -> None:
     made = [probe(run) for probe in PROBES.values()]
     assert len({one.model_dump_json() for one in (run, *made)}) == 1 + len(made)
     assert {one.key for one in made} == {run.key}
+    last = run.steps[1].model_copy(update={"observation": Observation(url="http://x/failed")})
+    failed = run.model_copy(update={"steps": (run.steps[0], last)})
+    assert claimed(failed).steps[1].observation == run.steps[0].observation
+    alone = run.model_copy(update={"steps": (last,)})
+    assert claimed(alone).steps == (last,)
 
 
 def test_a_judge_that_believes_doctored_failures_is_watched(tmp_path: Path) -> None:

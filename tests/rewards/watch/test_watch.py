@@ -15,7 +15,7 @@ from tests.worlds.rewards import audits_until_stop, canaries_until_stop, reward
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig, WatchConfig
-from trajudge.rewards.watch import RewardMonitor, WatchJournal, WatchState, run_name
+from trajudge.rewards.watch import Audited, RewardMonitor, WatchJournal, WatchState, run_name
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 from trajudge.util.errors import UserError
@@ -60,6 +60,55 @@ def test_a_policy_that_is_believed_too_much_is_found_within_500_audits() -> None
         audits_until_stop(rng, believed=0.5, true=0.4, most=500, config=WATCH) for _ in range(30)
     ]
     assert sum(stop is not None for stop in honest) <= 1
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_three_tests_share_the_error_and_a_tenth_of_their_evidence_is_watched(
+    keep_going: bool,
+) -> None:
+    for evidence, state in (
+        (30.1, WatchState.STOP),
+        (30.0, WatchState.STOP),
+        (29.9, WatchState.WATCH),
+        (3.0, WatchState.WATCH),
+        (2.9, WatchState.OK),
+    ):
+        monitor = RewardMonitor(WatchConfig(alpha=0.1, keep_going=keep_going))
+        monitor.audit_test.largest = evidence
+        stops = state is WatchState.STOP
+        assert (monitor.state, monitor.stopped) == (state, stops and not keep_going)
+        told = f"the mean of 0 audited rewards is above the truth (e-value {evidence:g}; 30 stops)"
+        assert monitor.reason == ("" if state is WatchState.OK else told)
+    monitor = RewardMonitor(WatchConfig(alpha=0.1))
+    assert (monitor.state, monitor.gauges()["canary_agreement"]) == (WatchState.OK, 1.0)
+    monitor.probe_test.largest = 10.0
+    told = "the judge accepted 0 of 0 doctored failures"
+    assert (monitor.state, monitor.reason) == (WatchState.WATCH, told)
+    monitor.audit_test.largest = 30.0
+    assert monitor.reason.endswith(f"30 stops); {told}")
+
+
+def test_an_audit_compares_the_value_with_the_truth() -> None:
+    """The bound of the gap 0.1 is at 0.55 of the range from -1 to 1; the mean stake is 1/2."""
+    for success, wealth in ((False, 1 + 0.5 * 0.45 / 0.55), (True, 1.0)):
+        monitor = RewardMonitor(WATCH)
+        monitor.draw(Audited("a", 1.0))
+        assert monitor.add_audit("a", success)
+        assert monitor.audit_test.largest == pytest.approx(wealth)
+    monitor = RewardMonitor(WATCH)
+    for verdict in (True, True, True, False, True, True):
+        monitor.add_canary("c", verdict)
+    assert monitor.gauges()["canary_agreement"] == 0.75
+
+
+def test_a_hundred_thousand_rewards_wait_for_audits_at_most() -> None:
+    monitor = RewardMonitor(WATCH)
+    for number in range(100_000):
+        monitor.draw(Audited(str(number), 1.0))
+    assert next(monitor.to_audit()).name == "0"
+    monitor.draw(Audited("one more", 1.0))
+    assert next(monitor.to_audit()).name == "1"
+    assert monitor.gauges()["rewards_to_audit"] == 100_000.0
 
 
 def test_a_judge_that_fails_too_often_stops_the_rewards() -> None:

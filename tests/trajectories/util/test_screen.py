@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import time
 import unicodedata
+from collections.abc import Callable
 from io import StringIO
 
 import pytest
@@ -18,13 +19,16 @@ from tests.tables import table
 from trajudge.util.tables import (
     FORMATS,
     Table,
+    aligned,
     columns,
     first_warnings,
     fitted,
     folded,
+    narrowed,
     render,
     screen_width,
     stacked,
+    table_of,
     wrapped,
 )
 from trajudge.util.terminal import broken, cells, count_of, elided, listed, one_line, padded
@@ -175,6 +179,21 @@ def test_a_narrow_table_stays_as_it_is() -> None:
     assert stacked(("judge", "n"), [("a", "12")], 60, names=1) == ["judge   n", "a      12"]
 
 
+@pytest.mark.parametrize("lay_out", [stacked, columns])
+def test_a_head_is_folded_only_where_the_line_is_one_column_too_long(
+    lay_out: Callable[..., list[str]],
+) -> None:
+    head, rows = ("judge", "two words"), [("a", "1")]
+    assert lay_out(head, rows, 16, names=1) == ["judge  two words", "a              1"]
+    assert lay_out(head, rows, 15, names=1) == ["         two", "judge  words", "a          1"]
+
+
+def test_a_column_of_words_keeps_eight_columns_and_figures_are_never_shortened() -> None:
+    assert narrowed([20, 5, 9], 2, 0) == [8, 5, 9]
+    assert narrowed([20, 5, 9], 2, 30) == [12, 5, 9]
+    assert aligned([("a-judge:model", "1,234,567")], [7, 5], 1) == ["a-ju…el  1,234,567"]
+
+
 def test_figures_that_do_not_fit_go_into_blocks_beside_the_names() -> None:
     rows = [(f"judge-{n}", *[RATE] * 9) for n in range(2)]
     lines = stacked(("judge", *PLACES), rows, 80, names=1)
@@ -292,6 +311,12 @@ def test_latex_escapes_its_special_characters() -> None:
     assert r"none & -- & 0 \\" in text
 
 
+def test_two_columns_of_a_table_contain_words_unless_it_says_otherwise() -> None:
+    table = table_of("Title", {"judge": str, "agent": str.upper, "n": str}, "a")
+    assert table == Table("Title", ("judge", "agent", "n"), [("a", "A", "a")])
+    assert table.names == 2
+
+
 def test_text_aligns_words_left_and_figures_right() -> None:
     assert render([TABLE], "table").splitlines()[-1] == "none                           –  0"
 
@@ -321,6 +346,8 @@ def test_a_figure_stays_with_its_unit_and_its_interval() -> None:
 def test_what_is_too_long_keeps_its_beginning_and_its_reason() -> None:
     text = "seven judgments failed, the first because of what the server said: wrong key"
     assert folded(text, 40, most=1) == ["seven … said: wrong key"]
+    assert folded("x" * 40, 40, most=1) == ["x" * 40]
+    assert folded("x" * 41, 40, most=1) == ["x" * 24 + "…" + "x" * 13]
 
 
 def test_a_sentence_names_as_many_as_let_it_stand_whole() -> None:
@@ -344,6 +371,8 @@ def test_only_the_first_warnings_are_shown_each_once() -> None:
     lines = first_warnings(["a", "b", "a", "c"], 80, rest="--full", most=2)
     assert lines == ["a", "b", "1 more warning: --full"]
     assert first_warnings([], 80, rest="--full") == []
+    assert first_warnings("abcde", 80, rest="--full") == [*"abcde"]
+    assert first_warnings("abcdef", 80, rest="--full") == [*"abcde", "1 more warning: --full"]
 
 
 def test_only_names_are_shortened() -> None:

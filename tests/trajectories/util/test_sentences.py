@@ -69,6 +69,32 @@ def test_a_screen_with_any_table_is_one_screen(
     one_screen(first_screen(["finding"], [table] * tables, rest="rest", width=width), width)
 
 
+@pytest.mark.parametrize(("tables", "omitted"), [(1, [32]), (2, [48, 47])])
+def test_a_screen_is_filled_to_its_last_line(tables: int, omitted: list[int]) -> None:
+    table = Table("", ("judge", "n"), [(f"judge-{n}", str(n)) for n in range(60)], names=1)
+    shown = first_screen(
+        ["one", "two"], [table] * tables, ["x", "y", "z"], ["a", "b"], rest="rest", width=60
+    ).splitlines()
+    assert len(shown) == 40
+    assert shown[:4] == ["one", "two", "", "judge      n"]
+    assert shown[-7:] == ["", "x", "y", "z", "a", "b", "rest"]
+    assert [line for line in shown if line.startswith("and")] == [
+        f"and {count} more: --full" for count in omitted
+    ]
+
+
+@pytest.mark.parametrize(
+    ("above", "warnings"),
+    [(19, [*"abcde", "1 more warning: --full"]), (20, [*"abcd", "2 more warnings: --full"])],
+)
+def test_fewer_warnings_are_shown_where_tables_need_the_lines(
+    above: int, warnings: list[str]
+) -> None:
+    table = Table("", ("judge", "n"), [("a", "1")], names=1)
+    shown = first_screen(["x"] * above, [table] * 2, ["y"], "abcdef", rest="rest", width=60)
+    assert shown.splitlines()[-2 - len(warnings) :] == ["y", *warnings, "rest"]
+
+
 KNOWN = ["gpt-4o", "gpt-4o-mini", "gemini/gemini-2.5-pro", "claude-sonnet-4-5", "Qwen/Qwen3-8B"]
 
 

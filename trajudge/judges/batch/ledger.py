@@ -244,13 +244,12 @@ class Ledger:
     def paid(self, run: str) -> Iterator[PaidLine]:
         """Yield the lines of a run that cost something, answered or not, earlier batches first."""
         rows = self._select(
-            "SELECT batch, request, paid, unpriced, outcome = 'done' FROM lines "
+            "SELECT batch, request, NULLIF(paid, 0), outcome = 'done' FROM lines "
             "JOIN batches ON batches.id = lines.batch WHERE run = ? AND outcome != 'open' "
             "AND (paid > 0 OR unpriced) ORDER BY intent_at, batch, request",
             run,
         )
-        for batch, request, paid, unpriced, answered in rows:
-            dollars = None if unpriced and not paid else paid
+        for batch, request, dollars, answered in rows:
             yield PaidLine(f"{batch}-{request.hex()}", request.hex(), dollars, bool(answered))
 
     def counts(self, batch: str) -> dict[str, LineCounts]:

@@ -1,11 +1,24 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.judges.adapters import errors
-from trajudge.judges.adapters.failures import ErrorBody, failure, read_error, refused_parameter
+from trajudge.judges.adapters.failures import (
+    ErrorBody,
+    ErrorRule,
+    error_of,
+    failure,
+    hidden_failure,
+    read_error,
+    refused_parameter,
+    shown,
+    stated_wait,
+    with_numbers,
+)
 
 
 def kind_of(status: int, message: str, code: str = "") -> type[errors.CallFailed]:
@@ -36,6 +49,104 @@ def test_only_image_words_make_a_500_final() -> None:
     assert kind_of(500, "image input is not supported") is errors.BadRequest
     assert kind_of(500, "something broke") is errors.ServerFailed
     assert kind_of(503, "no images today, overloaded") is errors.Overloaded
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ({"message": "no"}, ErrorBody("no")),
+        ({"error": {"message": "no", "code": 7, "type": "t"}}, ErrorBody("no", "7", "t")),
+        ({"error": {"code": 7}}, ErrorBody("", "7")),
+        ({"base_resp": {"status_code": 7}}, ErrorBody("", "7")),
+        ({"code": 7}, None),
+        ({"error": {}}, None),
+        ({"error": {"message": "no", "param": "seed"}}, ErrorBody("no", "", "", "seed")),
+        ([{"message": "no"}], ErrorBody("no")),
+    ],
+)
+def test_what_is_an_error_in_json(content: object, error: ErrorBody | None) -> None:
+    assert error_of(content) == error
+
+
+def test_a_body_without_an_error_is_shown_itself() -> None:
+    assert read_error(b'{"a": 1}') == ErrorBody("{'a': 1}", "", "", "", is_page=False)
+    assert read_error(b'{"message": "no"}') == ErrorBody("no")
+    assert read_error(b"no\n") == ErrorBody("no\n")
+    assert read_error(b"<html>no</html>") == ErrorBody("no", is_page=True)
+
+
+def test_to_which_answers_a_rule_applies() -> None:
+    rule = ErrorRule(
+        errors.AuthFailed,
+        {401},
+        *(re.compile("key"), re.compile("auth"), re.compile("never")),
+        page=False,
+    )
+    for status, error, codes, applies in (
+        (401, ErrorBody("key"), "", True),
+        (401, ErrorBody("other"), "auth", True),
+        (401, ErrorBody("other"), "other", False),
+        (402, ErrorBody("key"), "auth", False),
+        (401, ErrorBody("key never"), "auth", False),
+        (401, ErrorBody("key", is_page=True), "auth", False),
+    ):
+        assert rule.applies(status, error, codes) is applies
+    by_code = rule._replace(words=None, unless=None)
+    assert [by_code.applies(401, ErrorBody("key"), codes) for codes in ("auth", "")] == [
+        True,
+        False,
+    ]
+    by_words = rule._replace(codes=None)
+    assert [by_words.applies(401, ErrorBody(words), "") for words in ("key", "")] == [True, False]
+    assert ErrorRule(errors.AuthFailed).applies(401, ErrorBody("x", is_page=True), "")
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Please retry after 7 seconds.", 7.0),
+        ("try again in 1.5s", 1.5),
+        ("try again in 20ms", 0.02),
+        ("try again in 2m", 120.0),
+        ("try again in 6m0s", 360.0),
+        ("Try again in 1h2m3.5s.", 3723.5),
+        ("try again in 3h", 10_800.0),
+        ("try again in 6", None),
+        ("try again later", None),
+    ],
+)
+def test_a_wait_in_words(words: str, seconds: float | None) -> None:
+    assert stated_wait(ErrorBody(words)) == seconds
+    limited = failure(429, ErrorBody(words), {}, where="x:1", key_variable="KEY")
+    told = failure(429, ErrorBody(words), {"retry-after": "9"}, where="x:1", key_variable="KEY")
+    busy = failure(503, ErrorBody(words), {}, where="x:1", key_variable="KEY")
+    waits = [one.retry_after for one in (limited, told, busy) if isinstance(one, errors.Retryable)]
+    assert waits == [seconds, 9.0, None]
+
+
+def test_numbers_that_a_cut_sentence_lacks_are_added() -> None:
+    words = "This model's maximum context length is 4,096 tokens"
+    assert with_numbers(words, words) == words
+    assert with_numbers("too long", "too long") == "too long"
+    assert with_numbers("too …", words) == "too … (maximum context length is 4096 tokens)"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ErrorBody("no such thing", "400"), errors.BadRequest),
+        (ErrorBody("no such thing"), errors.Overloaded),
+        (ErrorBody("no such thing", "429"), errors.RateLimited),
+        (ErrorBody("Incorrect API key provided"), errors.AuthFailed),
+    ],
+)
+def test_the_status_of_an_error_in_a_200(error: ErrorBody, kind: type[errors.CallFailed]) -> None:
+    made = hidden_failure(error, where="x:1", key_variable="KEY", model="m")
+    assert type(made) is kind
+
+
+def test_a_providers_words_are_shown_up_to_two_hundred_characters() -> None:
+    assert [shown("x" * 200), shown("x" * 201)] == ["x" * 200, "x" * 199 + "…"]
 
 
 def test_keys_and_length_of_what_a_provider_says() -> None:

@@ -100,18 +100,91 @@ def test_a_limit_at_once_is_found_out(slots: int, learning: int) -> None:
     assert server.refusals <= 64 - slots + learning
 
 
-@pytest.mark.parametrize(("wait", "shrinks"), [(0.3, False), (None, True)])
-def test_a_few_refusals_that_name_a_wait_are_bad_luck(wait: float | None, shrinks: bool) -> None:
+@pytest.mark.parametrize(
+    ("wait", "refusals", "shrinks"),
+    [(0.3, 8, False), (0.3, 9, True), (None, 5, False), (None, 6, True)],
+)
+def test_a_few_refusals_that_name_a_wait_are_bad_luck(
+    wait: float | None, refusals: int, shrinks: bool
+) -> None:
     """Of 5 % refusals chance makes more than 5 of 32 now and then, more than 8 hardly ever."""
 
     async def main() -> int:
         limiter = Limiter(concurrency=64)
         permits = [await limiter.acquire() for _ in range(40)]
-        for permit in permits[-7:]:
+        for permit in permits[-refusals:]:
             limiter.refused(permit, wait, None)
         return limiter.concurrency.size
 
     assert (run(main()) < 64) is shrinks
+
+
+def test_refusals_are_counted_among_the_last_32() -> None:
+    async def main() -> int:
+        limiter = Limiter(concurrency=64)
+        permits = [await limiter.acquire() for _ in range(64)]
+        for permit in permits[:5]:
+            limiter.refused(permit, None, None)
+        for permit in permits[5:32]:
+            limiter.answered(permit, None, None)
+        limiter.refused(permits[62], None, None)
+        return limiter.concurrency.size
+
+    assert run(main()) == 64
+
+
+def test_pauses_double_up_to_half_a_minute_and_an_answer_halves_them() -> None:
+    async def main() -> list[float]:
+        limiter, pauses = Limiter(), []
+        for _ in range(11):
+            limiter.refused(await limiter.acquire(), None, None)
+            pauses.append(limiter.paused_until - now())
+        limiter.answered(await limiter.acquire(), None, None)
+        limiter.answered(await limiter.acquire(), None, None)
+        limiter.refused(await limiter.acquire(), None, None)
+        return [*pauses, limiter.paused_until - now()]
+
+    doubled = [0.1 * 2**number for number in range(9)]
+    assert run(main()) == pytest.approx([*doubled, 30.0, 30.0, 15.0])
+
+
+@pytest.mark.parametrize(("wait", "paused"), [(7.0, 7.0), (None, 0.0)])
+def test_a_wait_holds_for_all_where_half_of_them_are_refused(
+    wait: float | None, paused: float
+) -> None:
+    async def main() -> float:
+        limiter = Limiter()
+        first, _ = await limiter.acquire(), await limiter.acquire()
+        limiter.refused(first, wait, None)
+        return max(0.0, limiter.paused_until - now())
+
+    assert run(main()) == paused
+
+
+def test_half_of_the_last_16_calls_that_a_server_fails_at_are_a_pause() -> None:
+    async def main() -> list[bool]:
+        limiter = Limiter(concurrency=4)
+        for _ in range(9):
+            limiter.answered(await limiter.acquire(), None, None)
+        paused = []
+        for _ in range(8):
+            limiter.server_failed(await limiter.acquire())
+            paused.append(limiter.paused_until > now())
+        return paused
+
+    assert run(main()) == [False] * 7 + [True]
+
+
+def test_what_an_answer_used_beyond_its_estimate_is_paid_by_the_next() -> None:
+    async def main() -> tuple[Permit, float]:
+        limiter = Limiter(tpm=60_000)
+        unmeasured = await limiter.acquire()
+        limiter.answered(await limiter.acquire(tokens=1000), None, 1500)
+        return unmeasured, limiter.tokens.delay(now())
+
+    unmeasured, delay = run(main())
+    assert (unmeasured.tokens, unmeasured.again) == (0.0, False)
+    assert delay == pytest.approx(1.5 / 0.995 - 0.1)
 
 
 def test_a_limit_that_is_only_refused_loses_nothing() -> None:

@@ -43,6 +43,20 @@ def test_the_lower_of_the_fixed_and_the_told_limit_holds() -> None:
     assert rate.per_minute == 60
 
 
+def test_a_pace_may_catch_up_a_tenth_of_a_second() -> None:
+    rate = RateLimiter(60)
+    assert rate.delay(1.0) == pytest.approx(-1.1)
+    rate.take(0.0)
+    assert [rate.delay(0.0), rate.delay(0.5)] == pytest.approx([1 / 0.995 - 0.1, 1 / 0.995 - 0.6])
+
+
+def test_a_limit_of_nothing_is_none() -> None:
+    rate = RateLimiter()
+    for told in (0.0, None):
+        rate.update_limit(told)
+    assert rate.per_minute is None
+
+
 def test_units_taken_beyond_the_estimate_are_paid_later() -> None:
     rate = RateLimiter(60_000)
     rate.take(0.0, 1000)
@@ -54,8 +68,8 @@ def test_units_taken_beyond_the_estimate_are_paid_later() -> None:
 def test_a_refused_pace_slows_down_and_recovers() -> None:
     rate = RateLimiter(6000)
     rate.refused(100.0)
-    assert rate.share(100.0) < 0.9
-    assert rate.share(110.0) == pytest.approx(0.995)
+    shares = [rate.share(now) for now in (100.0, 101.0, 102.9, 103.0)]
+    assert shares == pytest.approx([0.84575, 0.89575, 0.99075, 0.995])
 
 
 @given(st.lists(st.tuples(st.sampled_from(["answered", "refused"]), st.integers(1, 64))))
@@ -80,6 +94,56 @@ def test_one_refusal_at_a_level_that_was_answered_before_is_bad_luck() -> None:
     concurrency.answered(64)
     concurrency.refused(40, 39, alone=True)
     assert concurrency.size == 64
+
+
+@pytest.mark.parametrize(
+    ("level", "alone", "size"), [(40, True, 64), (64, True, 30), (40, False, 30)]
+)
+def test_one_refusal_below_the_window_is_bad_luck(level: int, alone: bool, size: int) -> None:
+    concurrency = AdaptiveConcurrency(64)
+    concurrency.answered(20)
+    concurrency.refused(level, 30, alone=alone)
+    assert concurrency.size == size
+    concurrency.refused(20, 10, alone=True)
+    assert concurrency.size == size
+
+
+def answers_until_growth(concurrency: AdaptiveConcurrency) -> int:
+    before = concurrency.size
+    return next(
+        count
+        for count in itertools.count(1)
+        if concurrency.answered(before) or concurrency.size > before
+    )
+
+
+def test_a_window_grows_after_eight_answers_by_ever_more() -> None:
+    concurrency = AdaptiveConcurrency(64)
+    concurrency.refused(64, 48, alone=False)
+    for size in (49, 51, 55, 63, 64):
+        assert answers_until_growth(concurrency) == 8
+        assert concurrency.size == size
+    concurrency.refused(64, 48, alone=False)
+    concurrency.answered(20)
+    assert concurrency.size == 48, "what is not used is not tried"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answers"),
+    [(48, 48, 16), (11, 10, 16), (10, 11, 16), (111, 100, 8), (48, 30, 8), (1, 1, 8)],
+)
+def test_a_size_that_is_refused_again_is_tried_half_as_often(
+    first: int, second: int, answers: int
+) -> None:
+    """Within a tenth it is the same, and of one call at once eight answers are all there is."""
+    concurrency = AdaptiveConcurrency(128)
+    concurrency.refused(128, first, alone=False)
+    answers_until_growth(concurrency)
+    concurrency.answered(concurrency.size)
+    concurrency.refused(128, second, alone=False)
+    assert concurrency.size == second
+    concurrency.refused(128, second, alone=False)  # of the same wave
+    assert answers_until_growth(concurrency) == answers
 
 
 def test_a_limit_that_is_gone_is_found_out() -> None:
