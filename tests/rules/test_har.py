@@ -264,6 +264,21 @@ def test_lengths_of_any_kind_upset_nothing() -> None:
     assert sent == [True, False, True, False, True, False, False, False, True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("params", "size", "text"),
+    [([], 0, ""), ([], 3, None), ([{"name": "a", "value": "1"}], 0, None)],
+)
+def test_a_blank_body_was_not_recorded_if_anything_was_sent(
+    params: list[dict[str, str]], size: int, text: str | None
+) -> None:
+    entry = request("/x", "POST", form="")
+    entry["request"]["bodySize"] = size
+    entry["request"]["postData"]["params"] = params
+    body = trace_of_list([entry]).events[0].post_data
+    assert body is not None
+    assert body.text == text
+
+
 _PIECES = st.sampled_from(
     [*STATIC_SUFFIXES, "http://", "https:", "//", "/", "a.b", ":80", "[::1]", "?", "#", ";", "%2e",
      " ", "\n", "\t", "é", "／", "@", "q=a.css", "HTTP://A", "\x00"]
