@@ -94,6 +94,14 @@ BOUNDS: dict[str, tuple[Callable[[int], object], int]] = {
         100_000,
     ),
     "parameters of a query": (lambda n: parameters("&".join(["a=1"] * n)), 1_000),
+    "seconds in the release's mode": (
+        lambda n: normalise("duration", f"{n} s", mode=Mode.RELEASE),
+        10**14,
+    ),
+    "text of a distance in the release's mode": (
+        lambda n: normalise("distance", "5 km".rjust(n, "1"), mode=Mode.RELEASE),
+        100,
+    ),
     "parameters in the release's mode": (
         lambda n: release_parameters("&".join(["a=1"] * n)),
         10_000,
