@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from tests.rules.verified.tasks import HOSTS, answer, page, request, task, trace
 from tests.tables import table
+from trajudge.rules.files import brief, first, json_text
 from trajudge.rules.har import Body
 from trajudge.rules.limits import (
     InvalidValue,
@@ -76,7 +77,7 @@ BOUNDS: dict[str, tuple[Callable[[int], object], int]] = {
     "text for nothing": (padded("null", "n/a"), 500),
     "text": (lambda n: normalise("string", "a" * n), 1_000_000),
     "text beyond ASCII": (lambda n: unicode_text("é" * n), 300_000),
-    "marks on one character": (lambda n: unicode_text("e" + "\u0301" * n), 30),
+    "marks on one character": (lambda n: unicode_text("北" + "\u0301" * n), 30),
     "levels of JSON": (lambda n: bounded_json(nested(n)), 100),
     "values of JSON": (lambda n: bounded_json([0] * (n - 1)), 200_000),
     "characters of a pattern": (lambda n: compiled("a" * n, 0), 10_000),
@@ -94,6 +95,14 @@ BOUNDS: dict[str, tuple[Callable[[int], object], int]] = {
         100_000,
     ),
     "parameters of a query": (lambda n: parameters("&".join(["a=1"] * n)), 1_000),
+    "seconds in the release's mode": (
+        lambda n: normalise("duration", f"{n} s", mode=Mode.RELEASE),
+        10**14,
+    ),
+    "text of a distance in the release's mode": (
+        lambda n: normalise("distance", "5 km".rjust(n, "1"), mode=Mode.RELEASE),
+        100,
+    ),
     "parameters in the release's mode": (
         lambda n: release_parameters("&".join(["a=1"] * n)),
         10_000,
@@ -127,6 +136,10 @@ def test_what_is_shown_is_cut_and_what_is_found_is_bounded() -> None:
     assert shown("x" * 2_000) == "x" * 2_000
     assert shown("x" * 2_001) == "x" * 2_000 + "… (2001 characters)"
     assert [len(shown([0] * n)) for n in (100, 101)] == [100, 100]
+    assert [brief("x" * n) for n in (60, 61)] == ["x" * 60, "x" * 59 + "…"]
+    assert [json_text("x" * n) for n in (58, 59)] == [f'"{"x" * 58}"', f'"{"x" * 58}…']
+    assert first(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
+    assert first(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7 and 1 more"
     assert len(find("$[*]", [0] * 10_001)) == 10_000
     kind = "application/x-www-form-urlencoded"
     forms = ["&".join(f"a{number}=1" for number in range(n)) for n in (10_000, 10_001)]

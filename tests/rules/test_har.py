@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ from trajudge.rules.har import (
     har_entry,
     is_static,
     write_har,
+    written_body,
 )
 from trajudge.rules.verified.network import document, load_trace, trace_of_list
 from trajudge.rules.verified.runs import run_files
@@ -71,6 +73,11 @@ def test_every_kind_of_file_holds_the_same_events(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_no_part_of_a_har(tmp_path: Path) -> None:
     text = json.dumps({"log": {"entries": ENTRIES}})
     assert len(load_trace(_har(tmp_path, b"\xef\xbb\xbf" + text.encode())).events) == 3
+
+
+def test_half_an_emoji_in_a_text_is_read(tmp_path: Path) -> None:
+    text = json.dumps({"log": {"entries": ENTRIES, "comment": "\ud83d"}})
+    assert len(load_trace(_har(tmp_path, text)).events) == 3
 
 
 def test_bodies_that_playwright_keeps_apart_are_found(tmp_path: Path) -> None:
@@ -185,6 +192,8 @@ def test_one_small_file_cannot_stand_for_endless_bodies(
     files["huge.txt"] = b"x" * (2**20 + 1)
     read = _bodies(_zip_of(tmp_path / "network.har.zip", files))
     assert [text is not None for text in read] == [True] * 3 + [False] * 7
+    written = [msgspec.Raw(b'{"text": "a"}'.ljust(2**20 + more)) for more in (0, 1)]
+    assert [written_body(raw) is not None for raw in written] == [True, False]
 
 
 def _broken(path: Path, kind: str) -> Path:
@@ -264,6 +273,21 @@ def test_lengths_of_any_kind_upset_nothing() -> None:
     assert sent == [True, False, True, False, True, False, False, False, True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("params", "size", "text"),
+    [([], 0, ""), ([], 3, None), ([{"name": "a", "value": "1"}], 0, None)],
+)
+def test_a_blank_body_was_not_recorded_if_anything_was_sent(
+    params: list[dict[str, str]], size: int, text: str | None
+) -> None:
+    entry = request("/x", "POST", form="")
+    entry["request"]["bodySize"] = size
+    entry["request"]["postData"]["params"] = params
+    body = trace_of_list([entry]).events[0].post_data
+    assert body is not None
+    assert body.text == text
+
+
 _PIECES = st.sampled_from(
     [*STATIC_SUFFIXES, "http://", "https:", "//", "/", "a.b", ":80", "[::1]", "?", "#", ";", "%2e",
      " ", "\n", "\t", "é", "／", "@", "q=a.css", "HTTP://A", "\x00"]
@@ -294,17 +318,48 @@ REQUEST = RecordedRequest(
     body='{"a": "€"}',
     response=RecordedResponse(status=302, headers={"Location": "/", "Set-Cookie": "secret"}),
     started="2026-01-01T00:00:00+00:00",
+    total=120.4567,
+    wait=20.1,
     resource_type="Fetch",
 )
 
 
-@pytest.mark.parametrize("name", ["network.har", "network.har.gz", "network.har.zip"])
-def test_what_is_written_is_read_and_the_same_every_time(tmp_path: Path, name: str) -> None:
+def test_an_entry_has_its_times_in_milliseconds_and_no_secrets() -> None:
+    entry = har_entry(REQUEST)
+    assert entry.pop("request")["bodySize"] == 12  # the sign of the euro has three bytes
+    assert entry == {
+        "startedDateTime": "2026-01-01T00:00:00+00:00",
+        "time": 120.457,
+        "response": {
+            "status": 302,
+            "statusText": "",
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": [{"name": "Location", "value": "/"}],
+            "content": {"size": 0, "mimeType": ""},
+            "redirectURL": "/",
+            "headersSize": -1,
+            "bodySize": -1,
+        },
+        "cache": {},
+        "timings": {"send": 0, "wait": 20.1, "receive": 100.357},
+        "_resourceType": "fetch",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("network.har", b"{"), ("network.har.gz", b"\x1f\x8b"), ("network.har.zip", b"PK")],
+)
+def test_what_is_written_is_read_and_the_same_every_time(
+    tmp_path: Path, name: str, start: bytes
+) -> None:
     har = har_document([har_entry(REQUEST)], "1")
     assert "secret" not in str(har)
     for folder in ("one", "two"):
         write_har(tmp_path / folder / name, har)
     assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert (tmp_path / "one" / name).read_bytes().startswith(start)
     (event,) = load_trace(tmp_path / "one" / name).events
     assert (event.method, event.url, event.status) == ("POST", REQUEST.url, 302)
     assert document(event.post_data) == {"a": "€"}

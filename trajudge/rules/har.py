@@ -509,8 +509,6 @@ def read_recording(path: Path) -> Recording:
         except msgspec.DecodeError:
             # JSON that only Python writes: a page's text may end in half an emoji.
             mended = tuple(python_json.repaired(text) or text for text in unpacked.texts)
-            if mended == unpacked.texts:
-                raise
             return _recording(unpacked._replace(texts=mended))
 
 
@@ -603,8 +601,8 @@ class RecordedRequest:
     body: str | None
     response: RecordedResponse
     started: str
-    total: float = 0.0
-    wait: float = 0.0
+    total: float
+    wait: float
     resource_type: str = "other"
     error: str | None = None
 

@@ -138,7 +138,7 @@ def bounded_json(value: Any) -> None:
 
 def is_pattern(value: object) -> bool:
     """Return True if a specification's value is a pattern, a text of the form ``^...$``."""
-    return isinstance(value, str) and len(value) > 1 and value[0] == "^" and value[-1] == "$"
+    return isinstance(value, str) and value.startswith("^") and value.endswith("$")
 
 
 @cache

@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from tests.commands import rules_lint as main
 from tests.rules.files import tasks_file
 from tests.tables import one_sentence
-from trajudge.rules.audit.lint import CATEGORIES, PITFALLS, UNIONS, counts, weaknesses
+from trajudge.rules.audit.lint import (
+    CATEGORIES,
+    PITFALLS,
+    UNIONS,
+    Reference,
+    Where,
+    counts,
+    weaknesses,
+)
 from trajudge.rules.audit.suites import open_tasks
 from trajudge.rules.webarena import Task, load_tasks
 
@@ -58,6 +66,7 @@ def test_findings_are_shown_counted_and_written(
     assert [row["category"] for row in rows] == ["response_substring", "dead_marker"]
     assert [row["severity"] for row in rows] == ["warning", "error"]
     assert [one["severity"] for one in written["findings"]] == ["warning", "error"]
+    assert [row["value"] for row in rows] == ['["Yes |OR| green"]', "Yes |OR| green"]
     assert {row["task_id"] for row in rows} == {"a"}
     assert all(row["mend"] for row in rows)
 
@@ -272,6 +281,36 @@ def test_no_text_in_a_task_upsets_the_detectors(texts: list[str], url: str, inte
 )
 def test_long_text_takes_no_longer_than_it_should(text: str) -> None:
     list(weaknesses([said(exact_match=text, must_include=[text]), ends_at(text)]))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "where", "text", "options"),
+    [
+        ("webarena", "answer", "a |OR| b", ["a |OR| b"]),
+        ("webarena", "page", "a |OR| b", ["a", "b"]),
+        ("webarena", "page", "a |or| b", ["a |or| b"]),
+        ("webchorearena", "answer", "A |or| b", ["a", "b"]),
+        ("webchorearena", "page", "A |or| b", ["a", "b"]),
+        ("visualwebarena", "answer", "A |OR| b", ["A", "b"]),
+    ],
+)
+def test_the_alternatives_that_a_harness_reads(
+    dialect: str, where: Where, text: str, options: list[str]
+) -> None:
+    spec = msgspec.structs.replace(said(must_include=[text]), dialect=dialect)
+    assert Reference(spec, "f", where, "must_include", text, (text,)).options == options
+
+
+@pytest.mark.parametrize(
+    ("dialect", "word", "phrase", "letter"),
+    [("webarena", False, False, True), ("visualwebarena", True, False, True)],
+)
+def test_an_option_that_has_to_be_a_word(
+    dialect: str, word: bool, phrase: bool, letter: bool
+) -> None:
+    spec = msgspec.structs.replace(said(must_include=["x"]), dialect=dialect)
+    one = Reference(spec, "f", "answer", "must_include", "x", ("x",))
+    assert [one.is_word(text) for text in ("tea", "green tea", "x")] == [word, phrase, letter]
 
 
 def categories(spec: Task) -> set[str]:

@@ -24,9 +24,11 @@ from trajudge.rules.audit.mutate import (
     OTHER_HOST,
     TRACE_EQUIVALENT,
     TRACE_NEAR_MISSES,
+    Misjudgment,
     MutationCase,
     MutationReport,
     mutation_report,
+    report_screen,
 )
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from trajudge.rules.verified.tasks import task_record
@@ -162,6 +164,30 @@ def test_original_tasks_have_built_runs_that_pass(tmp_path: Path) -> None:
     runs.write_text('{"task_id": 1, "answer": "It is 20 km"}\n')
     recorded = _trials(_report(tmp_path, "--tasks", str(path), "--runs", str(runs)))
     assert (recorded["original"], recorded["denial"]) == ((0, 1), (1, 1))
+
+
+def test_a_folder_without_a_run_that_passes_is_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _run(tmp_path / "runs", 1, "nothing", page("/"))
+    tasks = str(_tasks(tmp_path, *STRICT))
+    words = ["--tasks", tasks, "--runs", str(tmp_path / "runs"), "--passing-only"]
+    assert main(words) == USAGE_ERROR
+    assert f"{tmp_path / 'runs'}: no run to change" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("more", "full"), [(0, False), (2, False), (2, True)])
+def test_the_first_five_misjudgments_are_shown(more: int, full: bool) -> None:
+    made = [
+        Misjudgment(case=str(number), mutator="digit", expected="fail", answer="x")
+        for number in range(5 + more)
+    ]
+    none = mutation_report([], WebArenaEvaluator(), {}, {})
+    report = msgspec.structs.replace(none, mistakes=tuple(made))
+    shown = report_screen("t", report, 6, out=None, full=full, width=100)
+    assert ("and 1 more misjudgments" in shown) is full
+    assert ("and 2 more misjudgments" in shown) is (bool(more) and not full)
+    assert "more misjudgments" in shown or not more
 
 
 @mistakes(

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from tests.rules.verified.tasks import answer, mutation, navigation, task
 from trajudge.rules.audit.blind import blind_scores
 from trajudge.rules.audit.suites import suite
-from trajudge.rules.audit.verified import example, findings, mutants, synthesise
+from trajudge.rules.audit.verified import (
+    example,
+    expected_data,
+    expected_document,
+    findings,
+    mutants,
+    start_trace,
+    synthesise,
+    text_findings,
+)
 from trajudge.rules.limits import InvalidValue, fullmatch
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
@@ -73,6 +82,64 @@ def test_a_run_is_built_and_every_change_is_noticed() -> None:
     for change, run in changed:
         verdict = evaluator.evaluate(what, run.answer, run.trace)
         assert verdict.outcome is Outcome.FAIL, change
+
+
+def test_each_request_is_changed_in_its_own_place() -> None:
+    """A run opens the site, sends the requests that change it, and ends on the last page."""
+    last, first, second = (
+        {"expected": {"url": f"__SHOPPING__/{name}", "http_method": method}}
+        for name, method in (("last", "GET"), ("first", "POST"), ("second", "POST"))
+    )
+    what = mutation(last, first, second)
+    run = synthesise(what).run
+    assert run is not None
+    paths = [entry["request"]["url"].rpartition("/")[2] for entry in run.entries]
+    assert paths == ["", "first", "second", "last"]
+    for change, changed in mutants(what, run):
+        if change.startswith("request") and change.endswith("left out"):
+            assert changed.entries == tuple(
+                entry for at, entry in enumerate(run.entries) if f"request {at} left out" != change
+            )
+    assert {change for change, _ in mutants(what, run)} >= {
+        f"request {at} left out" for at in (1, 2, 3)
+    }
+
+
+def test_expected_data_is_the_first_of_alternatives() -> None:
+    point = {"type": "string", "format": "coordinates"}
+    assert expected_data(point, [40.5, -79.5], {}) == [40.5, -79.5]
+    assert expected_data(point, [[40.5, -79.5], [1, 2]], {}) == [40.5, -79.5]
+    assert expected_data({"type": "string"}, ["a", "b"], {}) == "a"
+    assert expected_data({"type": "array"}, ["a", ["b", "c"]], {}) == ["a", "b"]
+
+
+def test_an_expected_document_has_each_value_at_its_path() -> None:
+    several = {"type": "array", "items": {"type": "string"}}
+    schema = {"type": "object", "properties": {"$.a[*].b": several, "$.list": several}}
+    check = {"expected": POST["expected"], "post_data_schema": schema}
+    fields = {"$.a[*].b": ["x", "y"], "$.c[*].d": "word", "$.list": ["p", "q"], "$.no": None}
+    assert expected_document(fields, mutation(check).network_checks[0], {}) == {
+        "a": [{"b": "x"}, {"b": "y"}],
+        "c": [{"d": "word"}],
+        "list": ["p", "q"],
+    }
+
+
+def test_the_start_pages_are_the_task_s_or_those_of_its_sites() -> None:
+    opened = [
+        [event.url for event in start_trace(navigation(start_urls=urls)).events]
+        for urls in (["__SHOPPING__/a", "__SHOPPING__/b"], [])
+    ]
+    (site,) = opened[1]
+    assert opened[0] == [f"{site}/a", f"{site}/b"]
+
+
+@pytest.mark.parametrize("status", [99, 100])
+def test_a_status_below_100_is_no_answer(status: int) -> None:
+    check = {"expected": {"url": "__SHOPPING__/p", "http_method": "POST"}}
+    what = mutation(check, {"expected": {**check["expected"], "response_status": status}})
+    found = [(one.field, one.value) for one in text_findings(what) if one.category == "unanswered"]
+    assert found == ([("eval network 2", 99)] if status == 99 else [])
 
 
 def test_a_task_that_no_run_can_pass_is_found_with_its_reason() -> None:

@@ -340,7 +340,11 @@ INVALID: dict[str, list[JsonValue]] = {
         ),
     ],
     "month": [0, 13, 5.5, True, *_texts("13 | Januar | Q1 | 2022 | May 5, 2022 | maybe")],
-    "duration": [5, *_texts("5 | -5 min | inf min | 1e3 s | min | 5 min 2 h | 15 min walk | 1:75")],
+    "duration": [
+        "PT1.2.3H",
+        5,
+        *_texts("5 | -5 min | inf min | 1e3 s | min | 5 min 2 h | 15 min walk | 1:75"),
+    ],
     "distance": [
         5,
         *_texts(

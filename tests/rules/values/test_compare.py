@@ -136,6 +136,7 @@ def test_a_placeholder_for_hosts_is_the_specifications_alone() -> None:
     assert equal("url", placeholder, address).equal
     assert not equal("url", address, placeholder).equal
     assert not equal("url", placeholder, "git@host.test:a/c.git").equal
+    assert not equal("url", placeholder, "root@host.test:a/b.git").equal
     assert not equal("url", placeholder, "https://host.test/a/b.git").equal
 
 

@@ -8,6 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from trajudge.rules.values import InvalidValue, Mode, equal, normalise
+from trajudge.rules.values.release import is_ssh, normal_path, same_point
 
 NORMAL: list[tuple[str, JsonValue, JsonValue]] = [
     ("string", 0, ""),
@@ -64,12 +65,15 @@ NORMAL: list[tuple[str, JsonValue, JsonValue]] = [
     ("url", "http://B\u00fccher.test/x", "http://xn--bcher-kva.test/x"),
     ("boolean", "1", True),
     ("coordinates", "40, 200", [40.0, -160.0]),
+    ("coordinates", "-90, 180", [-90.0, 180.0]),
+    ("coordinates", "90, -180", [90.0, -180.0]),
     ("coordinates", {"la": 1, "lo": 2}, [1.0, 2.0]),
     ("url", "ssh://git@host:2222/Foo/bar.git", "git@__SSH_HOST__:foo/bar.git"),
     ("url", "http://Shop.test:80/a/../b/?b=2&a=1", "http://shop.test/b?a=1&b=2"),
     ("string_list", "a,,b,A", ["a", "a", "b"]),
     ("json", '{"b":1,"a":"X-é"}', '{"a":"x e","b":1}'),
     ("markdown", "##   x\r\n\n\n\n+ a\n    * b  ", "## x\n\n- a\n  - b"),
+    ("markdown", "x ( a ) ( )", "x (a) ( )"),
     ("base64", "YQ0KYg==", "a\nb"),
     ("null", {}, None),
     ("number", [1, 2], [1.0, 2.0]),
@@ -81,6 +85,9 @@ def test_a_value_has_the_releases_normal_form(kind: str, raw: JsonValue, normal:
     assert normalise(kind, raw, mode=Mode.RELEASE) == normal
 
 
+ADDRESS: dict[str, JsonValue] = {
+    "house_number": "1", "street": "Main St", "city": "Erie", "state": "PA", "postcode": "501",
+}  # fmt: skip
 INVALID: list[tuple[str, JsonValue]] = [
     ("string", []),
     ("string", ["a"]),
@@ -114,6 +121,10 @@ INVALID: list[tuple[str, JsonValue]] = [
     ("url", 5),
     ("url", " "),
     ("number", ""),
+    ("number", {"a": 1}),
+    ("month", {"a": 1}),
+    ("distance", {"a": 1}),
+    ("coordinates", 5),
     ("date", 5),
     ("month", " "),
     ("coordinates", [91, 0]),
@@ -121,6 +132,7 @@ INVALID: list[tuple[str, JsonValue]] = [
     ("distance", "2 m^2"),
     ("base64", "aGVsbG8"),
     ("full_address", {"city": "Erie"}),
+    ("full_address", {**ADDRESS, "city": ""}),
     ("null", []),
 ]
 
@@ -134,7 +146,7 @@ def test_what_the_release_does_not_read_is_invalid(kind: str, raw: JsonValue) ->
 EQUAL: list[tuple[str, JsonValue, JsonValue, bool]] = [
     ("string", "hi", "hi!", True),
     ("string", "hi", "hi .", False),
-    ("string", "hi", "^h.$", True),
+    ("string", "hi", "^H.$", True),
     ("string", "hi", "^+hi$", False),
     ("string", "b", ["a", "b"], True),
     ("string", "^A-B$", "a-b", False),
@@ -158,6 +170,10 @@ EQUAL: list[tuple[str, JsonValue, JsonValue, bool]] = [
     ("location-name", "abcde", "abcdf", True),
     ("location-name", "", "", True),
     ("location-name", "", "abcde", False),
+    ("location-name", "", "!", False),
+    ("location-name", "!", "?", True),
+    ("location-name", "!", "a", False),
+    ("full_address", ADDRESS, {**ADDRESS, "postcode": "00501"}, True),
     ("duration", "60min", "66min 40s", True),
     ("duration", "60min", "66min 41s", False),
     ("distance", "1000m", "1020.4m", True),
@@ -181,6 +197,24 @@ def test_values_are_equal_as_in_the_release(
     kind: str, expected: JsonValue, actual: JsonValue, alike: bool
 ) -> None:
     assert equal(kind, expected, actual, mode=Mode.RELEASE).equal is alike
+
+
+def test_paths_and_addresses_of_repositories() -> None:
+    assert normal_path("/a/./b//c/../d/", segments=True) == "/a/b/d/"
+    assert normal_path("a:./b", segments=False) == "a:./b"
+    repositories = [
+        "git@host:a/b.git",
+        "SSH://host/a/b.git",
+        "host:a/b.git",
+        "git@host://a",
+        "git@a",
+    ]
+    assert [is_ssh(text) for text in repositories] == [True, True, False, False, False]
+
+
+def test_points_may_be_a_hundred_thousandth_of_a_degree_apart() -> None:
+    assert same_point((0.0, 1e-5), (1e-5, 0.0))
+    assert not same_point((0.0, 1.1e-5), (0.0, 0.0))
 
 
 def test_the_release_fills_in_missing_parts_of_a_date_from_today() -> None:

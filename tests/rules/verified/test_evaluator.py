@@ -86,6 +86,18 @@ def test_retrieved_data(data: Any, schema: Any, said: Any, sound: str, release: 
     assert judge(what, answer(said), by=RELEASE) == release
 
 
+def test_missing_and_nested_data_are_shown_as_the_agent_gave_them() -> None:
+    none = SOUND.evaluate(task(["a"]), answer(None), trace(HOME))
+    surplus = SOUND.evaluate(task(None, {"type": "null"}), answer(["a"]), trace(HOME))
+    assert [one.reasons for one in (none, surplus)] == [
+        ("answer.retrieved_data: nothing was retrieved",),
+        ("answer.retrieved_data: nothing was to be retrieved",),
+    ]
+    nested = SOUND.evaluate(task([["B", "C"]]), answer([["B", "C"]]), trace(HOME)).assertions[-1]
+    assert nested.expected_normalised == [["b", "c"]]
+    assert nested.found_normalised == [["B", "C"]]
+
+
 def test_order_matters_only_where_the_task_says_so() -> None:
     assert judge(task(["a", "b"]), answer(["b", "a"])) is Outcome.PASS
     assert judge(task(["a", "b"], ordered=True), answer(["b", "a"])) is Outcome.FAIL
@@ -266,7 +278,9 @@ def test_headers_cookies_and_replies() -> None:
 
 
 def test_without_a_trace_network_checks_are_unknown_and_answers_are_not() -> None:
-    assert SOUND.evaluate(mutation(POST), MUTATED, None).outcome is Outcome.UNKNOWN
+    verdict = SOUND.evaluate(mutation(POST, ORDER), MUTATED, None)
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert failed(verdict) == ["network.1", "network.2"]
     assert SOUND.evaluate(mutation(POST), "nothing", None).outcome is Outcome.FAIL
     assert SOUND.evaluate(task(["a"]), answer(["a"]), None).outcome is Outcome.PASS
     assert RELEASE.evaluate(task(["a"]), answer(["a"]), None).outcome is Outcome.FAIL
@@ -515,3 +529,12 @@ def test_a_further_change_of_the_site_leaves_the_requests_open(
     )
     held = SOUND.evaluate(asked, said, run, {"p": state}).outcome.value
     assert held == ("fail" if outcome == "fail" else "pass")
+
+
+@pytest.mark.parametrize("further", [1, 2])
+def test_further_changes_are_counted(further: int) -> None:
+    sent = [request("/do/order", "POST", 303)] * (1 + further)
+    assert SOUND.evaluate(mutation(ORDER), MUTATED, trace(HOME, *sent)).reasons == (
+        f"network.others: {further} further request{'s' if further == 2 else ''} changed the site, "
+        "and may have repeated or undone the expected change: check its state",
+    )

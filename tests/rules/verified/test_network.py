@@ -34,6 +34,7 @@ from trajudge.rules.verified.network import (
     declared,
     document,
     find,
+    json_path,
     load_hosts,
     load_trace,
     parse_host,
@@ -77,12 +78,23 @@ DOCUMENT = {
 )
 def test_a_path_leads_to_values(path: str, found: list[Any]) -> None:
     assert find(path, DOCUMENT) == found
+    assert json_path(path).several is ("*" in path or "?" in path)
 
 
-@pytest.mark.parametrize("path", ["a.b", "$..a", "$.a[?(@.n =~ /x/)]", "$.a[0"])
-def test_a_path_that_is_not_understood_is_said(path: str) -> None:
-    with pytest.raises(BadPattern):
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("a.b", "does not begin with $"),
+        ("$..a", "is not understood at '..a'"),
+        ("$.a[?(@.n =~ /x/)]", "is not understood at '[?(@.n =~ /x/)]'"),
+        ("$.a[0", "is not understood at '[0'"),
+        ("$." + "a" * 80 + "[" + "b" * 80, "is not understood at '[" + "b" * 19 + "'"),
+    ],
+)
+def test_a_path_that_is_not_understood_is_said(path: str, said: str) -> None:
+    with pytest.raises(BadPattern) as raised:
         find(path, DOCUMENT)
+    assert str(raised.value) == f"the path {path[:60]!r} {said}"
 
 
 MULTIPART = (
@@ -100,6 +112,8 @@ MULTIPART = (
         (Body("application/json", "{"), None),
         (Body("multipart/form-data; boundary=b", MULTIPART), {"title": "Tea", "file": "line"}),
         (Body("application/x-www-form-urlencoded", None, (Pair("a", "1"),)), {"a": "1"}),
+        (Body("application/x-www-form-urlencoded", "a=2", (Pair("a", "1"),)), {"a": "2"}),
+        (Body("application/json", None), None),
         (None, None),
     ],
 )
@@ -313,6 +327,7 @@ TABS: list[tuple[Shown, Outcome, Outcome]] = [
     ([("1", "a"), ("1", "b")], Outcome.PASS, Outcome.PASS),
     ([("", "a"), ("", "b")], Outcome.PASS, Outcome.PASS),
     ([("1", "a"), ("", "b")], Outcome.PASS, Outcome.PASS),
+    ([("1", "b"), ("", "home"), ("", "a")], Outcome.FAIL, Outcome.FAIL),
 ]
 
 

@@ -630,7 +630,7 @@ def report_screen(
     limit: int,
     *,
     out: Path | None,
-    full: bool = False,
+    full: bool,
     width: int | None = None,
 ) -> str:
     """Lay out the report in at most 40 lines: false accepts and rejects, the rates by mutator

@@ -22,7 +22,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from urllib.parse import parse_qs, quote, unquote, urlparse, urlsplit, urlunparse, urlunsplit
 
 import idna
@@ -229,9 +229,8 @@ def likeness(one: str, other: str) -> int:
         " ".join(sorted(_NO_WORD.sub(" ", _LATIN_1.sub("", name)).split()))
         for name in (one[:SCALAR_CHARS], other[:SCALAR_CHARS])
     )
-    if not first or not second:
-        return 100 if first == second else 0
-    return round(200 * _common_length(first, second) / (len(first) + len(second)))
+    letters = len(first) + len(second)
+    return round(200 * _common_length(first, second) / letters) if letters else 100
 
 
 def same_name(one: str, other: str) -> bool:
@@ -848,7 +847,7 @@ def _quoted(text: str, safe: str) -> str:
     return quote(unicodedata.normalize("NFC", unquote(text)), safe=safe)
 
 
-def normal_path(path: str, *, segments: bool = True) -> str:
+def normal_path(path: str, *, segments: bool) -> str:
     """Return a path without empty and dot segments, percent-encoded where required.
 
     A trailing slash is kept, because a pattern may match it.
@@ -981,7 +980,7 @@ _HEIGHT = rf"(?:{_BETWEEN}[+-]?{_DECIMAL} *(?:km|m|mi|ft|nm|nmi))?"
 _POINT = re.compile(rf".*? *{_ANGLE}{_BETWEEN} *{_ANGLE}{_HEIGHT}\s*")
 
 
-def is_point(raw: JsonValue) -> bool:
+def is_point(raw: JsonValue) -> TypeGuard[list[JsonValue]]:
     """Return True if a list is one point rather than a list of alternatives."""
     return (
         isinstance(raw, list)
@@ -1006,7 +1005,7 @@ def coordinates(raw: JsonValue) -> tuple[float, float]:
     elif isinstance(raw, dict):
         pair = _named(raw)
     else:
-        pair = raw if isinstance(raw, list) and is_point(raw) else []
+        pair = raw if is_point(raw) else []
     if len(pair) != 2 or not all(map(_is_component, pair)):
         raise InvalidValue("not coordinates")
     latitude, longitude = (float(value or 0) for value in pair)

@@ -133,8 +133,6 @@ def origin(url: str) -> str:
 def canonical(url: str) -> str:
     """Return the address with its origin in normal form; any other text unchanged."""
     end = _origin_end(url)
-    if end < 0:
-        return url
     start = _cached_origin(url[:end])
     return start + url[end:] if start else url
 
@@ -145,7 +143,7 @@ _cached_origin = lru_cache(maxsize=4096)(origin)
 def _origin_end(url: str) -> int:
     slashes = url.find("://")
     if slashes < 0:
-        return -1
+        return 0
     ends = (url.find(char, slashes + 3) for char in "/?#")
     return min((end for end in ends if end >= 0), default=len(url))
 
