@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib import resources
+from typing import TYPE_CHECKING
 
 import yaml
-from jinja2 import DictLoader, StrictUndefined, Template
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field
 
 from trajudge.prompts.untrusted import JUDGE_TAGS, VERSION, neutralise
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class Deviation(BaseModel):
@@ -119,7 +122,6 @@ class Prompt:
     hash: str
     tags: frozenset[str]
     rules: frozenset[str]
-    environment: ImmutableSandboxedEnvironment
 
     def render(self, template: str, **values: object) -> str:
         """Render ``template`` (``system``, ``user``, ...) to sendable text, every printed value
@@ -134,13 +136,28 @@ class Prompt:
         behind its own, and every rendering copies the chain, which takes as long as a short
         template."""
         if name not in self._loaded:
-            self._loaded[name] = self.environment.get_template(name)
+            self._loaded[name] = self._environment.get_template(name)
             self._loaded[name].globals = dict(self._loaded[name].globals)
         return self._loaded[name]
 
     @cached_property
     def _loaded(self) -> dict[str, Template]:
         return {}
+
+    @cached_property
+    def _environment(self) -> ImmutableSandboxedEnvironment:
+        from jinja2 import DictLoader, StrictUndefined  # noqa: PLC0415 - judges without a prompt
+        from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415 - need neither
+
+        return ImmutableSandboxedEnvironment(
+            loader=DictLoader(self.files),
+            undefined=StrictUndefined,
+            autoescape=False,  # plain text: finalize neutralises
+            auto_reload=False,
+            trim_blocks=True,
+            keep_trailing_newline=False,
+            finalize=_neutraliser(self.tags),
+        )
 
 
 @cache
@@ -165,17 +182,8 @@ def prompt_of(files: Mapping[str, str]) -> Prompt:
     digest = sha256(f"untrusted text\0{VERSION}\0".encode())
     for name in sorted(files):
         digest.update(f"{name}\0{files[name]}\0".encode())
-    environment = ImmutableSandboxedEnvironment(
-        loader=DictLoader(templates),
-        undefined=StrictUndefined,
-        autoescape=False,  # plain text: finalize neutralises
-        auto_reload=False,
-        trim_blocks=True,
-        keep_trailing_newline=False,
-        finalize=_neutraliser(tags),
-    )
     card = read_card(files["card.yaml"])
-    return Prompt(files, card, digest.hexdigest(), tags, rules, environment)
+    return Prompt(files, card, digest.hexdigest(), tags, rules)
 
 
 def _neutraliser(tags: frozenset[str]) -> Callable[[object], str]:

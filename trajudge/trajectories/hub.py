@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,13 +26,6 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import huggingface_hub
 from huggingface_hub import constants, utils
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_exponential,
-)
 
 from trajudge.util.errors import UserError
 from trajudge.util.files import open_regular, read_regular, replacing, write_bytes
@@ -251,14 +245,8 @@ class HubCopy:
             RevisionNotFoundError,
         )
 
-        retrying = Retrying(
-            retry=retry_if_exception(_may_pass),
-            wait=_wait,
-            stop=stop_after_attempt(_ATTEMPTS),
-            reraise=True,
-        )
         try:
-            answer = retrying(request)
+            answer = _with_retries(request)
         except RemoteEntryNotFoundError:
             answer = None
         except GatedRepoError as error:
@@ -351,14 +339,25 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, _Broken) or (status is not None and (status == 429 or status >= 500))
 
 
-def _wait(state: RetryCallState) -> float:
+def _with_retries(request: Callable[[], T]) -> T:
+    for attempt in range(_ATTEMPTS - 1):
+        try:
+            return request()
+        except Exception as error:
+            if not _may_pass(error):
+                raise
+            wait = _wait(error, attempt)
+        time.sleep(wait)
+    return request()
+
+
+def _wait(error: BaseException, attempt: int) -> float:
     """Return the seconds to wait: as the hub requested, else exponentially longer."""
-    error = state.outcome.exception() if state.outcome else None
     for cause in _chain(error):
         seconds = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
         if seconds.isdigit():
             return min(float(seconds), _MAX_WAIT_SECONDS)
-    return wait_exponential(multiplier=0.5, max=30)(state)
+    return float(0.5 * 2**attempt)
 
 
 def default_folder(kind: str = "agentrewardbench") -> Path:

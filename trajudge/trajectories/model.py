@@ -39,7 +39,7 @@ Seed = Annotated[int, Field(ge=0, le=LARGEST)]
 class Record(BaseModel):
     """A frozen record that refuses unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 _GIVEN: dict[frozenset[str], set[str]] = {}

@@ -57,7 +57,7 @@ class PluginPoint:
 
     def installed(self) -> list[tuple[str, str]]:
         """Return the names of entry points, each with its package's name."""
-        points = _entry_points(tuple(sys.path)).select(group=self.group)
+        points = _entry_points(tuple(sys.path), self.group)
         return sorted({(point.name, point.dist.name if point.dist else "") for point in points})
 
     def names(self, ours: Collection[str]) -> list[str]:
@@ -112,7 +112,7 @@ class PluginPoint:
 
     def _entry_points(self, name: str) -> metadata.EntryPoints:
         points: metadata.EntryPoints
-        points = _entry_points(tuple(sys.path)).select(group=self.group, name=name)
+        points = _entry_points(tuple(sys.path), self.group).select(name=name)
         return points
 
     def module(self, name: str) -> ModuleType | None:
@@ -230,8 +230,13 @@ def refuse_async(named: str, function: Callable[..., object], write: str) -> Non
 
 
 @cache
-def _entry_points(path: tuple[str, ...]) -> Any:
-    """Read the entry points of all packages once; ``path`` is where they are looked for."""
+def _entry_points(path: tuple[str, ...], group: str) -> Any:
+    """Select the entry points of a group once; ``path`` is where they are looked for."""
+    return _all_entry_points(path).select(group=group)
+
+
+@cache
+def _all_entry_points(path: tuple[str, ...]) -> Any:
     return metadata.entry_points()
 
 

@@ -102,7 +102,7 @@ class Only:
 class Settings(BaseModel):
     """A frozen record of settings; its docstring is the command's description."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     first: ClassVar[tuple[str, ...]] = ()
     sections: ClassVar[Mapping[str, str]] = {}

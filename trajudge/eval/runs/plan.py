@@ -54,7 +54,6 @@ from trajudge.judges.registry import (
     with_model,
 )
 from trajudge.judges.training import key_hash, training_hashes
-from trajudge.prompts.own import read_own_prompt
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
@@ -298,6 +297,8 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
                 f"--prompt {config.prompt}: judge {config.judge} has prompts of its own: take "
                 "--judge simplified"
             )
+        from trajudge.prompts.own import read_own_prompt  # noqa: PLC0415 - imports Jinja2's meta
+
         given["prompt"] = read_own_prompt(config.prompt)
     if config.success_last:
         if "success" not in takes:
@@ -628,6 +629,8 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Run
     request's. Paths are looked at first, then data, then judges and their models. Raises UserError
     for any that cannot work, before the first is begun."""
     if request.judge.prompt is not None:
+        from trajudge.prompts.own import read_own_prompt  # noqa: PLC0415 - imports Jinja2's meta
+
         read_own_prompt(request.judge.prompt)
     with collection_paused():
         chosen = choose_data(request, source)

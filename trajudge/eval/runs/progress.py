@@ -11,14 +11,15 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, TextIO
-
-from rich.live import Live
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, TextIO
 
 from trajudge.judges.model import Judgment, Status
 from trajudge.util.tables import all_folded
 from trajudge.util.terminal import PLAIN_EVERY, JsonLines, count_of, one_line, terminal_console
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.text import Text
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,12 @@ TOLD_EVERY = 0.5
 
 FIRST_ANSWERS = 20
 UNREAD_SHARE = 0.2
+
+
+def _live_line(stream: TextIO) -> Live:
+    from rich.live import Live  # noqa: PLC0415 - only where somebody looks
+
+    return Live(console=terminal_console(file=stream), refresh_per_second=4, transient=True)
 
 
 class RunProgress:
@@ -64,12 +71,9 @@ class RunProgress:
         self._waits_told = False
         self._json = sys.stderr if stream is None and isinstance(sys.stderr, JsonLines) else None
         self._notebook = NotebookLine() if stream is None and in_notebook() else None
-        self._console = terminal_console(file=stream or sys.stderr)
-        self._live = (
-            Live(console=self._console, refresh_per_second=4, transient=True)
-            if self._console.is_terminal and not self._notebook
-            else None
-        )
+        self._stream = stream or sys.stderr
+        shows_live = self._stream.isatty() and not self._notebook
+        self._live = _live_line(self._stream) if shows_live else None
         self._started = self._shown = self._logged = time.monotonic()
         self._pace = Pace(self._started)
 
@@ -86,7 +90,7 @@ class RunProgress:
         elif self._notebook:
             self._notebook.show(self.line())
         elif self._live:
-            self._console.print(self._one_row())
+            self._live.console.print(self._one_row())
         else:
             self._print_line()
 
@@ -112,8 +116,10 @@ class RunProgress:
     def _note(self, text: str) -> None:
         if self._json:
             self._json.event("warning", message=text)
+        elif self._live:
+            self._live.console.print(f"warning: {text}")
         else:
-            self._console.print(f"warning: {text}", markup=False, highlight=False)
+            self._stream.write(f"warning: {text}\n")
 
     def tell(self, waits: str) -> None:
         """Show why calls wait, "" if none does; soon where there was no such reason before."""
@@ -142,11 +148,13 @@ class RunProgress:
                 self._print_line()
 
     def _print_line(self) -> None:
-        for row in all_folded([self.line()]):
-            self._console.print(row, soft_wrap=True)
+        self._stream.write("".join(f"{row}\n" for row in all_folded([self.line()])))
+        self._stream.flush()
 
     def _one_row(self) -> Text:
         """Return the line for a terminal, cut with an ellipsis where it has more columns."""
+        from rich.text import Text  # noqa: PLC0415 - only where somebody looks
+
         return Text(self.line(), no_wrap=True, overflow="ellipsis")
 
     @property

@@ -170,8 +170,13 @@ def success_rates(cells: Sequence[GroupObservations], missing: Missing) -> list[
         # than none.
         first, rewarded = cells[places[0]].observations, cells[places[0]].rewarded
         accepted = [cells[place].observations.predictions == 1 for place in places]
-        expert, *verdicts = _means([first.labels, *accepted], first, missing)
-        (rule,) = _means([np.clip(rewarded.reward, 0.0, 1.0)], rewarded, missing)
+        rewards = [np.clip(rewarded.reward, 0.0, 1.0)]
+        if len(rewarded) == len(first):
+            columns = [first.labels, *rewards, *accepted]
+            expert, rule, *verdicts = _means(columns, first, missing)
+        else:
+            expert, *verdicts = _means([first.labels, *accepted], first, missing)
+            (rule,) = _means(rewards, rewarded, missing)
         for place, verdict in zip(places, verdicts, strict=True):
             is_known = cells[place].observations.answered.any() or not len(first)
             by_judge = verdict if is_known else (None, None)
@@ -194,16 +199,14 @@ def _means(
     """Return the mean of each column (N,) with its limits, None where there are not two tasks."""
     if not len(observations):
         return [(0.0 if missing == "agentrewardbench" else None, None)] * len(columns)
-    weights = observations.weights
-    interval = rates_by_cluster(
-        np.column_stack(columns),
-        np.True_,
-        observations.task,
-        observations.benchmark,
-        weights=weights,
-    ).interval
-    low, high = interval.low.tolist(), interval.high.tolist()
-    limits = [None if isnan(a) else (a, b) for a, b in zip(low, high, strict=True)]
+    weights, task = observations.weights, observations.task
+    limits: list[Limits | None] = [None] * len(columns)
+    if (task != task[0]).any():
+        interval = rates_by_cluster(
+            np.column_stack(columns), np.True_, task, observations.benchmark, weights=weights
+        ).interval
+        low, high = interval.low.tolist(), interval.high.tolist()
+        limits = [None if isnan(a) else (a, b) for a, b in zip(low, high, strict=True)]
     if missing == "agentrewardbench":
         means = [agentrewardbench_mean(column.tolist()) for column in columns]
     elif weights is None:
