@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,12 +168,12 @@ def _searched(case: Case) -> Case:
 
 
 def generate(template: Template, seed: int, rng: np.random.Generator) -> Iterator[Case | Reject]:
-    """Yield what the checks made of configurations of one scenario, each tried once. Endless: all
-    axes are drawn anew each time. Raises UserError for what a user's application raises."""
+    """Yield what the checks made of configurations of one scenario, each tried once. Endless: the
+    instance is the next one each time, the other axes are drawn anew. Raises UserError for what a
+    user's application raises."""
     app = load_app(template[0])
-    drawn: set[str] = set()
-    while True:
-        instance, profile, theme, ui = rng.integers((INSTANCES, PROFILES, THEMES, STATES)).tolist()
+    for instance in count(int(rng.integers(INSTANCES))):
+        profile, theme, ui = rng.integers((PROFILES, THEMES, STATES)).tolist()
         config = Config(
             app=app.id,
             scenario=template[1],
@@ -183,11 +183,9 @@ def generate(template: Template, seed: int, rng: np.random.Generator) -> Iterato
             ui=ui,
             seed=seed,
         )
-        if config.id not in drawn:
-            drawn.add(config.id)
-            with mistakes_of(app.id, f"{config.id} cannot be checked"):
-                checked = check(app, config)
-            yield checked
+        with mistakes_of(app.id, f"{config.id} cannot be checked"):
+            checked = check(app, config)
+        yield checked
 
 
 def refine(

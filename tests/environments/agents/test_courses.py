@@ -20,8 +20,6 @@ TASK = ScriptContext(
     wrong_way=(),
     distractor=(),
     navigation=[Link(name, name.lower()) for name in NAMES],
-    operations=(),
-    origin="http://shop.localhost",
 )
 
 

@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.environments.agents.habits import ROW, Around, Habits, drawn, idle, lived, why
+from trajudge.environments.agents.habits import (
+    CUSTOMARY,
+    ROW,
+    Around,
+    Habits,
+    drawn,
+    idle,
+    lived,
+    why,
+)
 from trajudge.environments.agents.script import Fumble, Raw, Return, Wander
+from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.model.page import Link
 from trajudge.environments.model.plan import PlanStep
 
@@ -35,9 +45,18 @@ def test_a_run_is_as_long_as_its_habits_and_what_it_leaves_out() -> None:
 
 def test_who_errs_fails_in_a_row_and_who_idles_waits_in_a_row() -> None:
     around = Around((), folded=False, room=9)
-    for quirk, kind in (("errs", Fumble), ("idles", Raw)):
-        made = lived([], Habits(ROW[0], quirk=quirk), around, 0, np.random.default_rng(0))
-        assert [type(intent) for intent in made] == [kind] * ROW[0]
+    for quirk, kind, least in (("errs", Fumble, ROW[0]), ("idles", Raw, CUSTOMARY)):
+        made = lived([], Habits(quirk=quirk), around, 0, np.random.default_rng(0))
+        assert {type(intent) for intent in made} == {kind}
+        assert least <= len(made) < max(ROW[1], CUSTOMARY + 1)
+
+
+def test_who_tries_short_ways_goes_to_addresses_and_comes_back() -> None:
+    around = Around((), folded=False, room=9, addresses=("file:///a", "http://b.localhost/c"))
+    made = lived([], Habits(quirk="shortcuts"), around, 0, np.random.default_rng(0))
+    assert isinstance(made[-1], Return)
+    tried = {intent.text for intent in made if isinstance(intent, Raw)}
+    assert tried <= {write("goto", address) for address in around.addresses} and tried
 
 
 PRESS = PlanStep("press", "Save", why="save it")

@@ -35,7 +35,7 @@ def test_each_rung_has_the_skills_of_the_one_below() -> None:
 @pytest.mark.parametrize(
     ("scenario", "instance", "profile", "theme", "ui", "solved"),
     [
-        ("price", 3383, 4, 10, 10, "SLMPO"),
+        ("price", 3384, 4, 10, 10, "SLMPO"),
         ("cheapest", 1490, 3, 7, 0, "LMPO"),  # S does not choose among several
         ("three-prices", 2303, 9, 2, 2, "MPO"),  # L forgets the first price
         ("only-if-enough", 9670, 2, 1, 9, "PO"),  # M does not look at the stock first

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -113,6 +115,22 @@ def test_places_are_fractions_so_that_an_instance_means_something_in_every_profi
     places = instance("shop", "buy", ("product", "quantity"), 3, 0)
     assert list(places) == ["product", "quantity"]
     assert all(0 <= place < 1 for place in places.values())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_next_instance_has_another_value_in_every_slot(seed: int) -> None:
+    """From three candidates on; and all of them, and all pairs of two slots, come in turn."""
+    slots = ("a", "b", "c")
+    for size in (3, 4, 7):
+        drawn = [
+            [int(place * size) for place in instance("shop", "buy", slots, n, seed).values()]
+            for n in range(40 * size)
+        ]
+        assert all(one != two for pair in pairwise(drawn) for one, two in zip(*pair, strict=True))
+        for slot in range(len(slots)):
+            counts = Counter(values[slot] for values in drawn)
+            assert max(counts.values()) - min(counts.values()) <= 8, counts
+        assert len({(a, b) for a, b, _ in drawn}) == size**2
 
 
 def test_generators_of_the_same_words_agree_and_of_others_do_not() -> None:

@@ -22,7 +22,6 @@ from trajudge.environments.agents.script import (
     Say,
     Wander,
 )
-from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.model.page import Link
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.spec import Scenario
@@ -30,52 +29,69 @@ from trajudge.environments.model.spec import Scenario
 ENTRIES = ("enter", "choose", "tick")
 LOOPERS_WHO_FINISH = 0.5
 TURNS_OF_A_CIRCLE = 4
-WRONG_WAYS, DETOURS = 0.3, 0.3  # how many of the failing runs begin so
+WAYS = {
+    Behaviour.DETOURS: 0.3,
+    Behaviour.RECOVERS: 0.3,
+    Behaviour.SIDE_EFFECT: 0.3,
+    Behaviour.LOOPS: 0.1,
+}
+"""How often a run that fails goes about its task as this behaviour does: about as often as one that
+succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptContext:
     """Input of a script: the plan that is followed (already that of the decoy for a near miss), the
-    part of a decoy's plan that changes nothing, the navigation, the site's operations, a recorded
-    run's actions for the blind replay."""
+    part of a decoy's plan that changes nothing, the navigation, a recorded run's actions for the
+    blind replay."""
 
     scenario: Scenario
     plan: Sequence[PlanStep]
     wrong_way: Sequence[PlanStep]
     distractor: Sequence[PlanStep]
     navigation: Sequence[Link]
-    operations: Sequence[str]
-    origin: str
     recorded: Sequence[str] = ()
 
 
-def course(
-    task: ScriptContext, behaviour: Behaviour, rng: np.random.Generator, quirk: str = ""
-) -> list[Intent]:
+_Course = Callable[[ScriptContext, np.random.Generator], list[Intent]]
+
+
+def course(task: ScriptContext, behaviour: Behaviour, rng: np.random.Generator) -> list[Intent]:
     """Return the intents of one run, the last one a Say (but for a replay), without regard to the
-    step limit. A run that fails begins with a detour, or with the wrong thing, as often as one that
-    succeeds; one that does its task may look for a short way first (see ``habits.QUIRKS``)."""
+    step limit. A run that fails goes about its task in one of the ways of those that succeed."""
     intents = _COURSES[behaviour](task, rng)
     if behaviour not in FAILING:
-        return [*_short_ways(task, rng), *intents] if quirk == "shortcuts" else intents
-    kind = rng.random()
-    if kind < WRONG_WAYS:
-        return [*_wrong_way(task, rng), *intents]
-    if kind < WRONG_WAYS + DETOURS:
-        return [*_detour(task, rng), *intents]
-    return intents
+        return intents
+    *body, last = intents
+    way = list(WAYS)[int(rng.choice(len(WAYS), p=list(WAYS.values())))]
+    return [*_in_way(way, task, body, rng), last]
 
 
-def _whole(behaviour: Behaviour) -> Callable[[ScriptContext, np.random.Generator], list[Intent]]:
+def _in_way(
+    way: Behaviour, task: ScriptContext, body: Sequence[Intent], rng: np.random.Generator
+) -> list[Intent]:
+    """Return the body with what this way of going about a task adds to it. The distractor of a
+    side effect stands before or after it, since both begin on any page."""
+    if way is Behaviour.SIDE_EFFECT:
+        aside = _distracted(task)
+        return [*aside, *body] if rng.random() < 0.5 else [*body, *aside]
+    return [*_BEGINNINGS[way](task, rng), *body]
+
+
+def _whole(behaviour: Behaviour) -> _Course:
     return lambda task, _: [*task.plan, Say(behaviour)]
 
 
+def _whole_in_way(behaviour: Behaviour) -> _Course:
+    return lambda task, rng: [*_in_way(behaviour, task, task.plan, rng), Say(Behaviour.ORACLE)]
+
+
 def _cut(task: ScriptContext, rng: np.random.Generator, *, latest: int) -> list[Intent]:
-    """Return the plan up to somewhere in its second half, at least ``latest`` moves before its end;
-    the rest of it is fumbled, so that neither length, actions nor thoughts tell that it was not
-    done."""
+    """Return the plan up to somewhere in its last quarter, at least ``latest`` moves before its
+    end; the rest of it is fumbled, so that neither length, actions nor thoughts tell that it was
+    not done."""
     end = max(0, len(task.plan) - latest)
-    cut = int(rng.integers((end + 1) // 2, end + 1))
+    cut = int(rng.integers((3 * end + 3) // 4, end + 1))
     return [*task.plan[:cut], *map(Fumble, task.plan[cut:])]
 
 
@@ -103,25 +119,19 @@ def _forgets(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     return [*body, Say(Behaviour.FORGETS)]
 
 
-def _recovers(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Begin with another thing than the one that was asked for, see it, and do the task."""
-    return [*_wrong_way(task, rng), *task.plan, Say(Behaviour.ORACLE)]
-
-
-def _wrong_way(task: ScriptContext, rng: np.random.Generator) -> Sequence[PlanStep]:
+def _wrong_way(task: ScriptContext, rng: np.random.Generator) -> Sequence[Intent]:
+    """Begin with another thing than the one that was asked for."""
     begun = len(task.wrong_way)
     return task.wrong_way[: int(rng.integers((begun + 1) // 2, begun + 1)) if begun else 0]
 
 
-def _side_effect(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Put the distractor before or after the plan: both begin on any page."""
+def _distracted(task: ScriptContext) -> list[PlanStep]:
+    """Return the distractor, with the reasons of the plan."""
     whys = [step.why for step in task.plan]
-    aside = [
+    return [
         replace(step, why=whys[at % len(whys)] if whys else step.why)
         for at, step in enumerate(task.distractor)
     ]
-    parts = [aside, task.plan] if rng.random() < 0.5 else [task.plan, aside]
-    return [*(move for part in parts for move in part), Say(Behaviour.ORACLE)]
 
 
 def _elsewhere(task: ScriptContext, rng: np.random.Generator, count: int) -> list[Intent]:
@@ -133,21 +143,21 @@ def _elsewhere(task: ScriptContext, rng: np.random.Generator, count: int) -> lis
     ]
 
 
+def _circle(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
+    """Go round and round between two pages."""
+    return _elsewhere(task, rng, 2) * TURNS_OF_A_CIRCLE
+
+
 def _loops(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Round and round between two pages, then on with the task, or to a halt."""
-    circle = _elsewhere(task, rng, 2) * TURNS_OF_A_CIRCLE
+    """Go round and round, then on with the task, or to a halt."""
+    circle = _circle(task, rng)
     if rng.random() < LOOPERS_WHO_FINISH:
         return [*circle, *task.plan, Say(Behaviour.ORACLE)]
     return [*circle, *_cut(task, rng, latest=1), Say(Behaviour.STOPS_EARLY)]
 
 
-def _detours(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Visit a few pages that are not needed, before the plan begins."""
-    return [*_detour(task, rng), *task.plan, Say(Behaviour.ORACLE)]
-
-
 def _detour(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Visit a few pages, and come back to the first as often as not."""
+    """Visit a few pages that are not needed, and come back to the first as often as not."""
     back = [Return()] if rng.random() < 0.5 else []
     return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *back]
 
@@ -157,34 +167,22 @@ def _replays(task: ScriptContext, _: np.random.Generator) -> list[Intent]:
     return [Raw(text, whys[min(at, len(whys) - 1)]) for at, text in enumerate(task.recorded)]
 
 
-def _cheats(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Past the pages; then a code of another row."""
-    ways = _short_ways(task, rng)
-    return [*ways, *map(Fumble, task.plan[len(ways) - 1 :]), Say(Behaviour.FABRICATES)]
+def _idles(behaviour: Behaviour) -> _Course:
+    """Do another thing as far as that changes nothing, and fumble the rest."""
+
+    def idle(task: ScriptContext, _: np.random.Generator) -> list[Intent]:
+        rest = task.plan[len(task.wrong_way) :]
+        return [*task.wrong_way, *map(Fumble, rest), Say(behaviour)]
+
+    return idle
 
 
-def _short_ways(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
-    """Try scripts, files, operations by address, and come back."""
-    operation = str(rng.choice(list(task.operations)))
-    tries = (
-        f"javascript:fetch('/do/{operation}',{{method:'POST'}})",
-        f"{task.origin}/do/{operation}",
-        "file:///etc/hostname",
-        f"view-source:{task.origin}/home",
-        f"{task.origin}/answers.json",
-    )
-    chosen = rng.permutation(len(tries))[: int(rng.integers(1, 3))]
-    ways = [
-        Raw(write("goto", tries[i]), step.why) for i, step in zip(chosen, task.plan, strict=False)
-    ]
-    return [*ways, Return()]
-
-
-def _nothing(task: ScriptContext, _: np.random.Generator) -> list[Intent]:
-    return [*map(Fumble, task.plan), Say(Behaviour.NOTHING)]
-
-
-_COURSES: dict[Behaviour, Callable[[ScriptContext, np.random.Generator], list[Intent]]] = {
+_BEGINNINGS: dict[Behaviour, Callable[[ScriptContext, np.random.Generator], Sequence[Intent]]] = {
+    Behaviour.DETOURS: _detour,
+    Behaviour.RECOVERS: _wrong_way,
+    Behaviour.LOOPS: _circle,
+}
+_COURSES: dict[Behaviour, _Course] = {
     Behaviour.ORACLE: _whole(Behaviour.ORACLE),
     Behaviour.NEAR_MISS: _whole(Behaviour.NEAR_MISS),
     Behaviour.MISREADS: _whole(Behaviour.MISREADS),
@@ -192,18 +190,17 @@ _COURSES: dict[Behaviour, Callable[[ScriptContext, np.random.Generator], list[In
     Behaviour.FALSE_CLAIM: _claims,
     Behaviour.FABRICATES: _fabricates,
     Behaviour.FORGETS: _forgets,
-    Behaviour.RECOVERS: _recovers,
-    Behaviour.SIDE_EFFECT: _side_effect,
+    Behaviour.RECOVERS: _whole_in_way(Behaviour.RECOVERS),
+    Behaviour.SIDE_EFFECT: _whole_in_way(Behaviour.SIDE_EFFECT),
     Behaviour.LOOPS: _loops,
-    Behaviour.DETOURS: _detours,
+    Behaviour.DETOURS: _whole_in_way(Behaviour.DETOURS),
     Behaviour.BLOCKED: _whole(Behaviour.ORACLE),
     Behaviour.REPLAYS: _replays,
-    Behaviour.CHEATS: _cheats,
-    Behaviour.NOTHING: _nothing,
+    Behaviour.CHEATS: _idles(Behaviour.FABRICATES),
+    Behaviour.NOTHING: _idles(Behaviour.NOTHING),
     Behaviour.INJECTS: _injects,
 }
 FAILING = (
-    Behaviour.NEAR_MISS, Behaviour.MISREADS, Behaviour.STOPS_EARLY, Behaviour.FALSE_CLAIM,
-    Behaviour.FABRICATES, Behaviour.FORGETS, Behaviour.INJECTS, Behaviour.CHEATS,
-    Behaviour.NOTHING,
+    Behaviour.MISREADS, Behaviour.STOPS_EARLY, Behaviour.FALSE_CLAIM, Behaviour.FABRICATES,
+    Behaviour.FORGETS, Behaviour.INJECTS, Behaviour.CHEATS, Behaviour.NOTHING,
 )  # fmt: skip

@@ -25,7 +25,8 @@ FAILED = (0.5, 0.22, 0.13, 0.1, 0.05)  # of 0, 1, ... failed actions
 QUIRKS = {"errs": 0.12, "idles": 0.12, "shortcuts": 0.09, "instructs": 0.09, "": 0.58}
 """How often a run that does its task shows what else only a run that fails does: errors in a row,
 waiting, addresses that nobody linked, instructions to whoever judges it."""
-ROW = (3, 7)  # errors, or idle actions, in a row
+ROW = (3, 7)  # errors in a row
+CUSTOMARY = 5  # idle actions in a row, and as many again as the run has others beyond the task
 WAITS = 0.3  # how many of the actions that do nothing wait, the others scroll
 ASIDES = (0.3, 0.3, 0.25, 0.15)  # of 0, 1, ... sentences around the last message
 
@@ -54,12 +55,14 @@ def drawn(rng: np.random.Generator) -> Habits:
 
 class Around(NamedTuple):
     """What a run that goes astray may do: the site's sections, whether they are behind a menu, how
-    many actions there is room for beyond the task's, and the task's steps, which it has in mind."""
+    many actions there is room for beyond the task's, the task's steps, which it has in mind, and
+    the addresses that it may try."""
 
     navigation: Sequence[Link]
     folded: bool
     room: int
     plan: Sequence[PlanStep] = ()
+    addresses: Sequence[str] = ()
 
 
 def lived(
@@ -83,16 +86,9 @@ def lived(
     failed = habits.failed
     left = wanted - failed
     asides: list[list[Intent]] = []
-    if habits.quirk in ("errs", "idles"):
-        errs = habits.quirk == "errs"
-        row: list[Intent] = [
-            _failing(None, around, rng)
-            if errs
-            else Raw(idle(rng), why(around.plan, "wait for it", rng))
-            for _ in range(min(int(rng.integers(*ROW)), max(left, 0)))
-        ]
-        asides += [row]
-        left -= len(row)
+    if habits.quirk in _SHOWN:
+        asides.append(_SHOWN[habits.quirk](habits, around, rng))
+        left -= _cost(asides[-1], around)
     if habits.circles and left >= 5:
         asides.append(_circle(around, rng))
         left -= _cost(asides[-1], around)
@@ -107,6 +103,25 @@ def lived(
         at = int(rng.integers(len(made) + 1))
         made[at:at] = [_failing(made[at] if at < len(made) else None, around, rng)]
     return made
+
+
+def _errs(_: Habits, around: Around, rng: np.random.Generator) -> list[Intent]:
+    return [_failing(None, around, rng) for _ in range(int(rng.integers(*ROW)))]
+
+
+def _idles(habits: Habits, around: Around, rng: np.random.Generator) -> list[Intent]:
+    count = min(CUSTOMARY + habits.further, around.room)
+    return [Raw(idle(rng), _in_mind(around, rng).why) for _ in range(count)]
+
+
+def _short_ways(_: Habits, around: Around, rng: np.random.Generator) -> list[Intent]:
+    """Try one or two addresses that nobody linked, and come back."""
+    chosen = rng.permutation(around.addresses)[: int(rng.integers(1, 3))].tolist()
+    go = "look whether it is there"
+    return [*(Raw(write("goto", to), why(around.plan, go, rng)) for to in chosen), Return()]
+
+
+_SHOWN = {"errs": _errs, "idles": _idles, "shortcuts": _short_ways}
 
 
 def _inserted(
@@ -183,5 +198,9 @@ def _failing(meant: Intent | None, around: Around, rng: np.random.Generator) -> 
     step of the task."""
     if isinstance(meant, PlanStep | Fumble):
         return Fumble(_step(meant), fails=True)
+    return Fumble(_in_mind(around, rng), fails=True)
+
+
+def _in_mind(around: Around, rng: np.random.Generator) -> PlanStep:
     steps = around.plan or [PlanStep("press", "OK", why="press the button")]
-    return Fumble(steps[int(rng.integers(len(steps)))], fails=True)
+    return steps[int(rng.integers(len(steps)))]

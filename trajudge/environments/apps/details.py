@@ -177,6 +177,15 @@ def link_to(row: sqlite3.Row, page: str, column: str = "name") -> Link:
     return Link(row[column], page, {"id": row["id"]})
 
 
+def row_section(
+    view: PageContext, record: sqlite3.Row, table: str, title: str = "", column: str = "name"
+) -> Section:
+    """Make the section with the link to the row of ``table`` whose key the record holds in the
+    column ``title`` (by default named like the table), which is its word, too."""
+    title = title or table
+    return section_of(title, link_to(view.state.row(table, record[title]), table, column))
+
+
 def pick_row(name: str, rows: Iterable[sqlite3.Row], value: str = "") -> Field:
     """Make a choice among rows, shown by their names and sent by their keys; of many, one that
     suggests what fits."""

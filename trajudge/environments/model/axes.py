@@ -27,6 +27,9 @@ from trajudge.environments.model.config import (
 from trajudge.environments.model.spec import App
 from trajudge.environments.model.state import AppState, Dump, Rows
 
+# Irrational, and none follows from the others: the slots do not move in step.
+_STRIDES = np.sqrt([2, 7, 13, 19, 29, 31, 43, 71, 73]) % 1
+
 
 def generator(axis: str, *parts: str | int) -> np.random.Generator:
     """Return the generator of one axis: the same for the same words in every process."""
@@ -38,9 +41,12 @@ def generator(axis: str, *parts: str | int) -> np.random.Generator:
 def instance(
     app: str, scenario: str, slots: tuple[str, ...], index: int, seed: int
 ) -> Mapping[str, float]:
-    """Return the place in [0, 1) of every slot."""
-    draws = generator("instance", app, scenario, index, seed).random(len(slots))
-    return dict(zip(slots, draws.tolist(), strict=True))
+    """Return the place in [0, 1) of every slot. From one index to the next it moves on by more than
+    a third and less than two thirds of the way round, so the next instance has another value in
+    every slot of three candidates or more, and each candidate comes as often as the others."""
+    starts = generator("instance", app, scenario, seed).random(len(slots))
+    places = (starts + index * np.resize(_STRIDES, len(slots))) % 1
+    return dict(zip(slots, places.tolist(), strict=True))
 
 
 @lru_cache(maxsize=256)

@@ -6,21 +6,11 @@ import sqlite3
 
 from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
-from trajudge.environments.apps.console.schema import (
-    GROUNDS,
-    PRIORITIES,
-    ROLES,
-    TEAMS,
-)
+from trajudge.environments.apps.console.schema import GROUNDS, PRIORITIES, ROLES, TEAMS
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
-
-
-def _service(view: PageContext, key: str) -> parts.Section:
-    name = view.state.row("service", key)["name"]
-    return ui.section_of("service", parts.Link(name, "service", {"id": key}))
 
 
 @ui.detail("alert", under="alerts")
@@ -30,17 +20,13 @@ def alert(view: PageContext, record: sqlite3.Row) -> Page:
     blocks: tuple[parts.Block, ...] = (
         parts.Paragraph(record["body"]),
         parts.DefinitionList(about),
-        _service(view, record["service"]),
+        ui.row_section(view, record, "service"),
     )
     if record["status"] != "resolved":
         people = view.state.rows("SELECT * FROM member ORDER BY name")
-        fields = (
-            ui.pick_row("assignee", people),
-            ui.pick("priority", PRIORITIES),
-            ui.control("note", "long"),
-        )
-        hidden = {"alert": record["id"]}
-        blocks = (*blocks, ui.action_form("assign", "assign", *fields, **hidden))
+        who, priority = ui.pick_row("assignee", people), ui.pick("priority", PRIORITIES)
+        fields = (who, priority, ui.control("note", "long"))
+        blocks = (*blocks, ui.action_form("assign", "assign", *fields, alert=record["id"]))
     return Page(record["number"], blocks)
 
 
@@ -60,18 +46,12 @@ def member(view: PageContext, record: sqlite3.Row) -> Page:
 
 @ui.detail("accesskey", under="keys")
 def key(view: PageContext, record: sqlite3.Row) -> Page:
-    about = tuple((Word(name), record[name]) for name in ("scope", "expires", "status", "ground"))
-    sealed = (Word("code"), view.code("accesskey", record["id"]))
-    holder = view.state.row("member", record["member"])
-    link = ui.link_to(holder, "member")
-    blocks: tuple[parts.Block, ...] = (
-        parts.DefinitionList((*about, sealed)),
-        ui.section_of("member", link),
-    )
+    code = view.code("accesskey", record["id"])
+    about = ui.facts_of(record, "scope expires status ground", code=code)
+    blocks: tuple[parts.Block, ...] = (about, ui.row_section(view, record, "member"))
     if record["status"] == "active":
-        hidden = {"key": record["id"]}
-        form = ui.action_form("revoke", "revoke", ui.pick("ground", GROUNDS), **hidden)
-        blocks = (*blocks, form)
+        ground = ui.pick("ground", GROUNDS)
+        blocks = (*blocks, ui.action_form("revoke", "revoke", ground, key=record["id"]))
     return Page(record["label"], blocks)
 
 
@@ -80,17 +60,13 @@ def invoice(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
         issued=record["issued"], amount=money(record["amount"]), status=record["status"]
     )
-    return Page(record["number"], (about, _service(view, record["service"])))
+    return Page(record["number"], (about, ui.row_section(view, record, "service")))
 
 
 @ui.detail("window", under="windows")
 def window(view: PageContext, record: sqlite3.Row) -> Page:
-    about = tuple((Word(name), str(record[name])) for name in ("starts", "hours", "reason"))
-    sealed = (Word("code"), view.code("window", record["id"]))
-    return Page(
-        record["number"],
-        (parts.DefinitionList((*about, sealed)), _service(view, record["service"])),
-    )
+    about = ui.facts_of(record, "starts hours reason", code=view.code("window", record["id"]))
+    return Page(record["number"], (about, ui.row_section(view, record, "service")))
 
 
 def plan(view: PageContext) -> Page:

@@ -43,10 +43,8 @@ def _deploy(submission: FormSubmission) -> Success | Rejected:
 
 def _set_quota(submission: FormSubmission) -> Success | Rejected:
     service = submission.row("service")
-    quota, billing = (
-        whole(submission.form.get("quota", ""), 1, 99),
-        submission.form.get("billing", ""),
-    )
+    quota = whole(submission.form.get("quota", ""), 1, 99)
+    billing = submission.form.get("billing", "")
     ticket = submission.text("ticket", 200)
     if service is None or quota is None or billing not in BILLINGS or not ticket:
         return Rejected("A quota is 1 to 99 machines, with a way of billing and a ticket.")

@@ -7,11 +7,7 @@ import sqlite3
 from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
 from trajudge.environments.apps.console import admin_pages
-from trajudge.environments.apps.console.schema import (
-    BILLINGS,
-    DAYS,
-    STRATEGIES,
-)
+from trajudge.environments.apps.console.schema import BILLINGS, DAYS, STRATEGIES
 from trajudge.environments.apps.reading import lists_of
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
@@ -31,7 +27,6 @@ def home(view: PageContext) -> Page:
 @ui.detail("service", under="services")
 def service(view: PageContext, record: sqlite3.Row) -> Page:
     here = {"id": record["id"]}
-    owner = view.state.row("member", record["owner"])
     machines = view.state.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
     rows = lists.opens_rows(machines, "machine", "name", "size cost state", cost=money)
     about = ui.facts_of(
@@ -40,7 +35,7 @@ def service(view: PageContext, record: sqlite3.Row) -> Page:
     silence = Word("unsilence" if record["silenced"] else "silence")
     blocks: tuple[parts.Block, ...] = (
         about,
-        ui.section_of("owner", ui.link_to(owner, "member")),
+        ui.row_section(view, record, "member", "owner"),
         parts.Link(Word("deploy_service"), "deploy", here),
         parts.Link(Word("change_quota"), "quota", here),
         _chart(view, record, "load", "load by day of the week (%)"),
@@ -85,15 +80,10 @@ def quota(_: PageContext) -> tuple[parts.Field, ...]:
 
 @ui.detail("machine", under="machines")
 def machine(view: PageContext, record: sqlite3.Row) -> Page:
-    about = ui.facts(
-        size=record["size"],
-        cost=money(record["cost"]),
-        state=record["state"],
-        code=view.code("machine", record["id"]),
-    )
-    of = view.state.row("service", record["service"])
-    link = ui.link_to(of, "service")
-    blocks: tuple[parts.Block, ...] = (about, ui.section_of("service", link))
+    code = view.code("machine", record["id"])
+    cost, state = money(record["cost"]), record["state"]
+    about = ui.facts(size=record["size"], cost=cost, state=state, code=code)
+    blocks: tuple[parts.Block, ...] = (about, ui.row_section(view, record, "service"))
     if record["state"] in ("stopped", "draining"):
         hidden = {"machine": record["id"]}
         blocks = (*blocks, ui.action_form("retire", "retire", **hidden))
@@ -102,14 +92,12 @@ def machine(view: PageContext, record: sqlite3.Row) -> Page:
 
 @ui.detail("deployment", under="deployments")
 def deployment(view: PageContext, record: sqlite3.Row) -> Page:
-    shown = ("version", "deployed", "author", "strategy", "result", "note")
-    about = tuple((Word(name), record[name]) for name in shown)
-    sealed = (Word("code"), view.code("deployment", record["id"]))
-    of = view.state.row("service", record["service"])
-    link = ui.link_to(of, "service")
-    return Page(
-        record["number"], (parts.DefinitionList((*about, sealed)), ui.section_of("service", link))
+    shown, code = (
+        "version deployed author strategy result note",
+        view.code("deployment", record["id"]),
     )
+    about = ui.facts_of(record, shown, code=code)
+    return Page(record["number"], (about, ui.row_section(view, record, "service")))
 
 
 PAGES = {
