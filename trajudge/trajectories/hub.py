@@ -11,7 +11,6 @@ import json
 import os
 import re
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +25,13 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import huggingface_hub
 from huggingface_hub import constants, utils
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+)
 
 from trajudge.util.errors import UserError
 from trajudge.util.files import open_regular, read_regular, replacing, write_bytes
@@ -245,8 +251,14 @@ class HubCopy:
             RevisionNotFoundError,
         )
 
+        retrying = Retrying(
+            retry=retry_if_exception(_may_pass),
+            wait=_wait,
+            stop=stop_after_attempt(_ATTEMPTS),
+            reraise=True,
+        )
         try:
-            answer = _with_retries(request)
+            answer = retrying(request)
         except RemoteEntryNotFoundError:
             answer = None
         except GatedRepoError as error:
@@ -339,25 +351,14 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, _Broken) or (status is not None and (status == 429 or status >= 500))
 
 
-def _with_retries(request: Callable[[], T]) -> T:
-    for attempt in range(_ATTEMPTS - 1):
-        try:
-            return request()
-        except Exception as error:
-            if not _may_pass(error):
-                raise
-            wait = _wait(error, attempt)
-        time.sleep(wait)
-    return request()
-
-
-def _wait(error: BaseException, attempt: int) -> float:
+def _wait(state: RetryCallState) -> float:
     """Return the seconds to wait: as the hub requested, else exponentially longer."""
+    error = state.outcome.exception() if state.outcome else None
     for cause in _chain(error):
         seconds = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
         if seconds.isdigit():
             return min(float(seconds), _MAX_WAIT_SECONDS)
-    return float(0.5 * 2**attempt)
+    return wait_exponential(multiplier=0.5, max=30)(state)
 
 
 def default_folder(kind: str = "agentrewardbench") -> Path:
