@@ -21,21 +21,17 @@ from hashlib import sha1, sha256
 from itertools import count
 from pathlib import Path, PurePosixPath
 from threading import RLock
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import huggingface_hub
 from huggingface_hub import constants, utils
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_exponential,
-)
 
 from trajudge.util.errors import UserError
 from trajudge.util.files import open_regular, read_regular, replacing, write_bytes
 from trajudge.util.terminal import progress_bar
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -250,6 +246,7 @@ class HubCopy:
             RepositoryNotFoundError,
             RevisionNotFoundError,
         )
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt  # noqa: PLC0415
 
         retrying = Retrying(
             retry=retry_if_exception(_may_pass),
@@ -358,7 +355,7 @@ def _wait(state: RetryCallState) -> float:
         seconds = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
         if seconds.isdigit():
             return min(float(seconds), _MAX_WAIT_SECONDS)
-    return wait_exponential(multiplier=0.5, max=30)(state)
+    return min(0.5 * 2.0 ** (state.attempt_number - 1), 30.0)
 
 
 def default_folder(kind: str = "agentrewardbench") -> Path:
