@@ -65,6 +65,14 @@ def truth(scenario: str, state: AppState, **values: Any) -> Any:
 # --- units ---
 
 
+def test_a_saved_result_is_what_its_inputs_give(shared: AppState) -> None:
+    rows = shared.rows("SELECT inputs, outcome, value FROM result")
+    for row in rows:
+        outcome = reckoned(shared, "converter", **read(row["inputs"]))
+        assert (outcome.rows[0][1], outcome.value) == (row["outcome"], row["value"])
+    assert len(rows) == 10
+
+
 @table(
     "amount source target shown",
     """

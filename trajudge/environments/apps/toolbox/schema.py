@@ -147,15 +147,22 @@ def _jobs(rng: _Rng, count: int) -> _Rows:
     return rows
 
 
+def in_unit(amount: int, source: int, target: int) -> int:
+    """Convert an amount from units of the size ``source``; half a unit counts as a whole one."""
+    return (2 * amount * source + target) // (2 * target)
+
+
 def _results(rng: _Rng, count: int) -> _Rows:
-    """Return what was saved some time ago; the inputs of then are no longer looked at."""
+    """Draw conversions that were saved some time ago."""
+    sizes = {name: size for name, _, size in UNITS}
     rows: _Rows = []
     for n in range(count):
-        name, hundredths = f"Old result {n + 1}", int(rng.integers(100, 90000))
-        shown = f"{hundredths / 100:,.2f} feet"
-        made = _before(int(rng.integers(20, 400)))
+        name, made = f"Old result {n + 1}", _before(int(rng.integers(20, 400)))
         inputs = _inputs(rng, "converter")
-        rows.append((_key(rng, name), name, "converter", inputs, shown, hundredths, made))
+        amount, source, target = (part.partition("=")[2] for part in inputs.split("; "))
+        value = in_unit(100 * int(amount), sizes[source], sizes[target])
+        shown = f"{value // 100:,}.{value % 100:02} {target}"
+        rows.append((_key(rng, name), name, "converter", inputs, shown, value, made))
     return rows
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from trajudge.environments.apps.toolbox.schema import COUNTINGS
+from trajudge.environments.apps.toolbox.schema import COUNTINGS, in_unit
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.state import AppState
 
@@ -76,7 +76,7 @@ def convert(state: AppState, form: Mapping[str, str]) -> ToolResult | None:
         return None
     if source["measures"] != target["measures"]:
         return None
-    value = (2 * amount * source["size"] + target["size"]) // (2 * target["size"])
+    value = in_unit(amount, source["size"], target["size"])
     inputs = {"amount": _plain(amount), "source": source["name"], "target": target["name"]}
     shown = f"{value // 100:,}.{value % 100:02} {target['name']}"
     return ToolResult(inputs, (("converted", shown),), value)
