@@ -462,6 +462,8 @@ def test_arms_that_a_model_judged_are_read_back(tmp_path: Path) -> None:
     assert "holds 6 judgments more than once, 6 of them with another verdict" in note
     with pytest.raises(UserError, match="judged busy alone: name its runs on the clean arm"):
         judged_before(FaultExperiment(clean, [busy]), runs[1:])
+    with pytest.raises(UserError, match="judged clean alone: name its runs on the clean arm"):
+        judged_before(FaultExperiment(clean, [busy]), runs[:1])
     with pytest.raises(UserError, match="which is no arm of these recordings"):
         judged_before(FaultExperiment(clean, []), runs[1:])
     with pytest.raises(UserError, match=r"manifest.json"):
