@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.eval.cases import call, failed, key, label, said
 from tests.screens import on_one_line
+from trajudge.annotations import Label
 from trajudge.eval.reporting.sentences import (
     cost_sentence,
     notes,
@@ -16,9 +18,12 @@ from trajudge.eval.reporting.sentences import (
     signed_cell,
     with_limits,
 )
+from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import (
+    agents,
     benchmark_rankings,
     category,
+    comparison_screen,
     comparison_tables,
     paper_table,
     plain,
@@ -38,6 +43,8 @@ from trajudge.eval.scoring.records import (
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
+
+HERE = Path(__file__).parent
 
 
 def scored(n: int = 50, *, judge: str = "judge") -> ScoreReport:
@@ -389,3 +396,58 @@ def test_a_table_of_differences_holds_those_of_its_metric_alone() -> None:
     ]
     assert "12.5" in " ".join(map(str, shown[0].rows[0]))
     assert "50.0" in " ".join(map(str, shown[1].rows[0]))
+
+
+def small_run() -> ScoreReport:
+    """Two judges on the tasks of two agents and two benchmarks, of which two have no label, with
+    scores, a second label, failures, and calls that were paid, cached and of unknown price."""
+    places = [
+        key(n, benchmark, agent)
+        for benchmark in ("webarena", "workarena")
+        for agent in ("x", "y")
+        for n in range(16)
+    ]
+    used = Usage(input=1000, cache_read=200, cache_write=50, output=100, reasoning=40, image=30)
+    calls = (
+        call(0.25, stage="plan", usage=used, seconds=2.0),
+        call(None, seconds=1.5),
+        call(0.5, cached=True),
+    )
+    labels, judgments = {}, []
+    for at, place in enumerate(places):
+        name, success, harm = place.task_id, at % 3 == 0, at % 4 == 0
+        labels[place] = Label(
+            key=place, raw_task_id=name, annotator="A", success=success, side_effect=harm
+        )
+        careful, hasty = success != (at % 7 == 1), success != (at % 3 == 1)
+        judgments += [
+            Judgment(
+                key=place,
+                judge="careful",
+                status=Status.OK,
+                success=careful,
+                side_effect=harm,
+                score=(0.9 if careful else 0.1) + at / 1000,
+                calls=calls if at == 0 else calls[:1],
+            ),
+            Judgment(key=place, judge="hasty", status=Status.REFUSED, detail="no")
+            if at % 16 == 5
+            else Judgment(key=place, judge="hasty", status=Status.OK, success=hasty),
+        ]
+    rewards = {place: float(at % 6 == 0) for at, place in enumerate(places)}
+    labelled = {place: labels[place] for place in places[:-2]}
+    return score(judgments, labelled, rewards=rewards, by_agent=True, compared="benchmark")
+
+
+def test_all_that_is_shown_of_a_small_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screen, the screen of a comparison, and all tables, as they were read by a person:
+    ``careful`` accepts 24 runs, 18 of them rightly, of 21 successes."""
+    monkeypatch.setenv("COLUMNS", "100")
+    found = small_run()
+    shown = [
+        summary(found, seconds=12.0),
+        comparison_screen(found.comparison, ["warning: w"], option="--annotations KIND:PATH"),
+        "\n".join(agents(found, 100)) + "\n",
+        plain(found, 12.0),
+    ]
+    assert "=====\n".join(shown) == (HERE / "small_run.txt").read_text(encoding="utf-8")
