@@ -14,8 +14,11 @@ from trajudge.eval.reporting.sentences import (
     notes,
     percent,
     rate_cell,
+    run_cost,
     signed_cell,
+    unattributed_sentence,
     with_limits,
+    without_estimate,
 )
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import (
@@ -33,6 +36,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     Comparison,
     Counts,
+    EstimatedRate,
     MetricDifference,
     Ranking,
     Score,
@@ -340,6 +344,42 @@ def test_calls_of_unknown_price_from_the_cache_have_no_worth() -> None:
     assert sentence(with_calls(1, call(None), call(0.5, cached=True))).startswith(
         "Cost: unknown, 2 "
     )
+
+
+@pytest.mark.parametrize(
+    ("judgments", "dollars"),
+    [
+        ([said(1, True)], 0.0),
+        ([said(1, True, judge="verifier@published")], None),
+        ([said(1, True, judge="verifier@published", calls=(call(0.5),))], 0.5),
+        ([with_calls(1, call(None), call(0.5))], None),
+        ([with_calls(1, call(None, cached=True), call(0.25), call(0.5))], 0.75),
+    ],
+)
+def test_the_dollars_of_a_run_are_known_or_not(
+    judgments: list[Judgment], dollars: float | None
+) -> None:
+    cost = run_cost(score(judgments, {}, rewards={}))
+    assert cost.dollars == dollars
+    assert not dollars or cost.sentence.startswith(f"Cost: ${dollars:.4f}, ")
+
+
+@pytest.mark.parametrize(("dollars", "is_told"), [(0.00005, True), (0.0000499, False)])
+def test_what_is_less_than_four_decimals_show_is_not_told(dollars: float, is_told: bool) -> None:
+    for field in ("dollars", "rebate", "presumed"):
+        told = unattributed_sentence(UnattributedCost(**{field: dollars}))
+        assert told.startswith("$0.0001 ") is is_told and bool(told) is is_told
+
+
+def test_an_estimate_that_all_agents_lack_is_told_with_its_reason() -> None:
+    rate = EstimatedRate(
+        judge="j", benchmark="webarena", agent="all", labelled=1, unlabelled=9, labelled_tasks=1,
+        estimate=None, expert_only=1.0, judge_only=0.5, effective_labels=None, note="one task",
+    )  # fmt: skip
+    rows = [rate, *(rate.model_copy(update=u) for u in ({"agent": "x"}, {"estimate": 0.5}))]
+    scores = score([], {}, rewards={}).model_copy(update={"estimated_rates": tuple(rows)})
+    assert without_estimate(scores) == ["Success rates, WebArena: no estimate by j: one task"]
+    assert not without_estimate(scores.model_copy(update={"estimated_rates": tuple(rows[1:])}))
 
 
 def test_published_verdicts_do_not_tell_what_they_cost() -> None:
