@@ -6,8 +6,9 @@ from itertools import count
 from typing import Any
 
 from trajudge.annotations import Label, Labels
+from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
-from trajudge.eval.scoring.records import LabelName, Missing
+from trajudge.eval.scoring.records import LabelName, Missing, ScoreReport
 from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
@@ -54,3 +55,44 @@ def observe(
     table = JudgmentTable.of(judgments)
     reference = ReferenceLabels.of(table.keys, labels, {})
     return Predictions.of(judgments[0].judge, table, reference).observe(question, missing)
+
+
+def small_run() -> ScoreReport:
+    """Two judges on the tasks of two agents and two benchmarks, of which two have no label, with
+    scores, a second label, failures, and calls that were paid, cached and of unknown price."""
+    places = [
+        key(n, benchmark, agent)
+        for benchmark in ("webarena", "workarena")
+        for agent in ("x", "y")
+        for n in range(16)
+    ]
+    used = Usage(input=1000, cache_read=200, cache_write=50, output=100, reasoning=40, image=30)
+    calls = (
+        call(0.25, stage="plan", usage=used, seconds=2.0),
+        call(None, seconds=1.5),
+        call(0.5, cached=True),
+    )
+    labels, judgments = {}, []
+    for at, place in enumerate(places):
+        name, success, harm = place.task_id, at % 3 == 0, at % 4 == 0
+        labels[place] = Label(
+            key=place, raw_task_id=name, annotator="A", success=success, side_effect=harm
+        )
+        careful, hasty = success != (at % 7 == 1), success != (at % 3 == 1)
+        judgments += [
+            Judgment(
+                key=place,
+                judge="careful",
+                status=Status.OK,
+                success=careful,
+                side_effect=harm,
+                score=(0.9 if careful else 0.1) + at / 1000,
+                calls=calls if at == 0 else calls[:1],
+            ),
+            Judgment(key=place, judge="hasty", status=Status.REFUSED, detail="no")
+            if at % 16 == 5
+            else Judgment(key=place, judge="hasty", status=Status.OK, success=hasty),
+        ]
+    rewards = {place: float(at % 6 == 0) for at, place in enumerate(places)}
+    labelled = {place: labels[place] for place in places[:-2]}
+    return score(judgments, labelled, rewards=rewards, by_agent=True, compared="benchmark")

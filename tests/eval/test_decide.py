@@ -541,3 +541,29 @@ def test_the_hash_of_judgments_knows_no_order() -> None:
     one, two = said(0, True), said(1, False)
     assert judgments_hash([one, two]) == judgments_hash([two, one])
     assert judgments_hash([one, two]) != judgments_hash([one, said(1, True)])
+
+
+def made_decision(rate: float) -> Decision:
+    """Two thresholds of one judge, and a judge that accepts without regard to success, on 160 runs
+    of one benchmark and 80 of another."""
+    place = np.arange(240)
+    success = place % 2 == 0
+    strict = success ^ (place % 10 == 1) ^ (place % 30 == 4)
+    accepted = np.stack([strict, strict | (place % 8 == 3), place % 3 != 1], axis=1)
+    names = np.where(place < 160, "webarena", "workarena")
+    prices = Prices(rollout=0.1, training=0.5, judgments={"judge 1": 0.01, "judge 2": 0.02})
+    known = plan((1.0, 0.5), (1.0,), rate=rate, prices=prices)
+    return decide(known, evidence(success, accepted, benchmark=names, price=0.01))
+
+
+def test_all_that_is_shown_of_a_decision() -> None:
+    """The whole text and the screen as they were read by a person, of a target that no candidate
+    is shown to meet, and of one that the first is: 112 of its 136 runs are true successes."""
+    shown = [
+        part
+        for rate in (0.75, 0.7)
+        for made in [made_decision(rate)]
+        for part in (f"{text(made, 100)}\n", screen(made, rest="rest", width=100))
+    ]
+    recorded = Path(__file__).with_name("decisions.txt").read_text(encoding="utf-8")
+    assert "=====\n".join(shown) == recorded

@@ -236,6 +236,30 @@ def test_twenty_labels_of_both_kinds_are_learned_from(
     assert (frame.probability(labels).tolist() == share) is not is_learned
 
 
+def test_no_prediction_rests_on_the_label_of_its_own_trajectory() -> None:
+    people, everything = population(8, size=60), np.arange(60)
+
+    def predicted(truth: Bools) -> Floats:
+        drawn = DrawnLabels(everything, truth, np.ones(60))
+        rng = np.random.default_rng(0)
+        return cross_fitted(people.columns, np.full(60, np.nan), drawn, rng)
+
+    first = predicted(people.truth)
+    assert not np.isnan(first).any()
+    for place in range(5):
+        other = predicted(people.truth ^ (everything == place))
+        assert other[place] == first[place]
+        assert (other != first).any()
+
+
+def test_a_model_of_fewer_than_ten_labels_predicts_nothing() -> None:
+    """Of twelve, each in one of five folds, ten are left to learn from where a fold has two."""
+    people = population(9, size=12)
+    drawn = DrawnLabels(np.arange(12), people.truth, np.ones(12))
+    found = cross_fitted(people.columns, np.full(12, np.nan), drawn, np.random.default_rng(0))
+    assert np.isnan(found).sum() == 6
+
+
 def test_a_regression_finds_the_better_judge_and_survives_one_kind_of_label() -> None:
     people = population(6)
     coefficients = fit_logistic(people.columns, people.truth, np.ones(800))

@@ -5,31 +5,107 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.eval.cases import key, label, observe, said
-from trajudge.eval.reporting.plots import draw_precision, score_bins
+from tests.eval.cases import key, label, observe, said, small_run
+from trajudge.eval.reporting.plots import (
+    draw_precision,
+    draw_precision_recall,
+    draw_profiles,
+    draw_success_rates,
+    score_bins,
+    threshold_curve,
+)
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 
 
-def test_a_precision_without_an_interval_is_drawn_as_a_point() -> None:
-    figure = pytest.importorskip("matplotlib.figure")
+def test_a_precision_without_an_interval_is_drawn_as_a_point(axes: Any) -> None:
     labels = {key(n): label(n, success=n % 2 == 0) for n in range(12)}
     choosy = [said(n, n == 2, judge="choosy") for n in range(12)]
     nobody = [said(n, success=False, judge="nobody") for n in range(12)]
     wide = [said(n, n < 8, judge="wide") for n in range(12)]
-    axes = figure.Figure().add_subplot()
     assert draw_precision(axes, score([*choosy, *nobody, *wide], labels, rewards={}))
-    drawn = {bars.get_label(): bars.lines[0].get_ydata().tolist() for bars in axes.containers}
+    found = {name: [y for _, y in points] for name, points in drawn(axes).items()}
     # On the benchmark and overall; a judge that accepts nothing has no precision.
-    assert drawn["choosy"] == [100, 100]
-    assert drawn["wide"] == [50, 50]
-    assert drawn["nobody"] == []
+    assert found["choosy"] == [100, 100]
+    assert found["wide"] == [50, 50]
+    assert found["nobody"] == []
+
+
+@pytest.fixture
+def axes() -> Any:
+    return pytest.importorskip("matplotlib.figure").Figure().add_subplot()
+
+
+def drawn(axes: Any) -> dict[str, list[tuple[float, float]]]:
+    """The points of every label."""
+    return {
+        each.get_label(): list(
+            zip(*(line.tolist() for line in each.lines[0].get_data()), strict=True)
+        )
+        for each in axes.containers
+    }
+
+
+def test_judges_stand_beside_each_other_on_every_benchmark(axes: Any) -> None:
+    assert draw_precision(axes, small_run())
+    places = {name: np.array(points)[:, 0] for name, points in drawn(axes).items()}
+    assert [*places] == ["careful", "rule-based", "hasty"]
+    assert places["rule-based"] == pytest.approx([0, 1, 2])
+    assert (places["careful"] < places["rule-based"]).all()
+    assert (places["rule-based"] < places["hasty"]).all()
+
+
+def test_success_rates_are_drawn_agent_by_agent(axes: Any) -> None:
+    """Agent x has 32 labelled runs, y has 30; of the rewards every sixth is a success."""
+    assert draw_success_rates(axes, small_run())
+    found = drawn(axes)
+    assert {name: [y for _, y in points] for name, points in found.items()} == {
+        "expert": pytest.approx([1100 / 32, 1000 / 30]),
+        "careful": pytest.approx([1200 / 32, 1200 / 30]),
+        "hasty": pytest.approx([2000 / 32, 2000 / 30]),
+        "rule-based": pytest.approx([500 / 32, 600 / 30]),
+    }
+    of_x = [points[0][0] for points in found.values()]
+    assert of_x == sorted(of_x) and sum(of_x) == pytest.approx(0)
+    assert not draw_success_rates(axes, small_run().model_copy(update={"success_rates": ()}))
+
+
+def test_recall_and_precision_are_a_point_and_scores_a_curve(axes: Any) -> None:
+    assert draw_precision_recall(axes, small_run(), {})
+    assert {name: points for name, (points,) in drawn(axes).items()} == {
+        "careful": pytest.approx((1800 / 21, 1800 / 24)),
+        "rule-based": pytest.approx((1100 / 21, 100)),
+        "hasty": pytest.approx((2000 / 21, 2000 / 40)),
+    }
+    labels = {key(n): label(n, n in (0, 2)) for n in range(4)}
+    judgments = scored([*labels], [0.9, 0.8, 0.8, 0.1])
+    curve = threshold_curve(observe(judgments, labels, "exclude"))
+    assert curve is not None
+    assert curve == pytest.approx(np.array([[0.5, 1, 1], [1, 2 / 3, 0.5]]))
+
+
+def test_a_profile_is_the_share_of_the_cells_of_an_agent_on_a_benchmark(axes: Any) -> None:
+    """Precision is 71.4, 71.4, 80 and 80 % of one judge, 54.5, 40, 55.6 and 50 % of the other."""
+    assert draw_profiles(axes, small_run())
+    shares = {
+        line.get_label(): [line.get_ydata()[place] for place in (106, 110, 144)]
+        for line in axes.lines
+    }
+    assert shares["careful"] == pytest.approx([100, 100, 50])
+    assert shares["hasty"] == pytest.approx([50, 25, 0])
+
+
+def test_a_score_of_one_is_in_the_last_bin() -> None:
+    labels = {key(n): label(n, success=True) for n in range(3)}
+    bins = score_bins(observe(scored([*labels], [1.0, 0.95, 0.9]), labels, "exclude"))
+    assert [each.n for each in bins] == [3]
 
 
 def runs(benchmarks: int, tasks: int, agents: int) -> list[TrajectoryKey]:

@@ -52,6 +52,7 @@ def test_the_line_predicts_cost_and_end(clock: Clock) -> None:
     assert "2 min 5 s left (until " in line
     assert line.endswith(", 37 retries")
     fields = progress.fields()
+    assert (fields["judged"], fields["total"], fields["from_before"]) == (31, 100, 20)
     ahead = datetime.fromisoformat(fields["ends_at"]) - datetime.now(UTC)
     assert 0 < ahead.total_seconds() <= fields["seconds_left"] == pytest.approx(125, abs=1)
 
@@ -89,10 +90,55 @@ def test_the_pace_is_that_of_the_last_minute(clock: Clock) -> None:
     assert pace.rate(2000.0) == pytest.approx(0.66), "nothing of late: of all the time"
 
 
+def test_the_pace_forgets_what_is_more_than_a_minute_ago(clock: Clock) -> None:
+    pace = Pace(1000.0)
+    clock(10)
+    pace.count(100)
+    clock(55)
+    pace.count(101)
+    assert pace.rate(1065.0) == 1 / 55
+
+
+def test_at_the_end_nothing_is_predicted(clock: Clock) -> None:
+    progress = RunProgress(1, stream=io.StringIO())
+    clock(2.0)
+    progress.add(asked(0, 0.5))  # type: ignore[arg-type]
+    line = "judged 1/1 (0 cached, 0 from before), none failed, $0.50, 0.5/s"
+    assert progress.line() == line
+
+
+def test_a_reason_to_wait_is_told_once_and_no_two_lines_within_a_second(clock: Clock) -> None:
+    stream = io.StringIO()
+    progress = RunProgress(4, stream=stream)
+    told = []
+    for seconds, waits in ((0.99, "a"), (0.01, "a"), (3, "a"), (3, ""), (0, "b"), (3, "b")):
+        clock(seconds)
+        progress.tell(waits)
+        told.append(stream.getvalue().count("\n"))
+    assert told == [0, 1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("unread", "remedy", "told"),
+    [(4, "ask again", 1), (3, "ask again", 0), (4, "", 0)],
+)
+def test_a_fifth_of_the_first_answers_that_cannot_be_read_is_told(
+    clock: Clock, unread: int, remedy: str, told: int
+) -> None:
+    stream = io.StringIO()
+    progress = RunProgress(100, stream=stream, remedy=remedy)
+    for task in range(40):
+        status = Status.UNPARSABLE if task < unread or task >= 20 else Status.REFUSED
+        progress.add(failed(task, status))
+        assert stream.getvalue().count("warning") == (told if task >= 19 else 0)
+    sentence = f"warning: {unread} of the first 20 answers cannot be read: ask again"
+    assert stream.getvalue().count(sentence) == told
+
+
 def test_the_log_gets_a_line_each_minute(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     progress = RunProgress(4, stream=io.StringIO())
     with caplog.at_level(logging.INFO):
-        for _ in range(250):
+        for _ in range(240):
             clock(0.5)
             progress.tell("paused until 14:03:22 (429)")
     assert [record.message[-28:] for record in caplog.records] == [

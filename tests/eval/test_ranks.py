@@ -22,8 +22,10 @@ from tests.llm_server import LlmServer
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes
 from trajudge.eval.cli import main
-from trajudge.eval.ranks import rank_ranges, smallest_overlap
+from trajudge.eval.ranks import cost_text, rank_ranges, smallest_overlap, with_rule_based
 from trajudge.eval.scoring.records import Comparison, MetricDifference
+from trajudge.eval.sources import Source
+from trajudge.eval.store.table import in_memory
 from trajudge.judges.model import Status
 from trajudge.judges.training import key_hash
 from trajudge.prompts.published import load_texts
@@ -54,7 +56,7 @@ def test_judges_that_are_not_told_apart_share_a_rank() -> None:
         Comparison(
             differences=(
                 difference("a", "b", 0.1, 0.2),
-                difference("a", "c", 0.3, 0.01),
+                difference("a", "c", 0.3, 0.05),
                 difference("b", "c", 0.1, 0.051),
             )
         ),
@@ -68,6 +70,23 @@ def test_judges_that_are_not_told_apart_share_a_rank() -> None:
         "b": (1, 3),
         "c": (2, 3),
     }
+
+
+def test_a_reward_of_more_than_one_half_is_a_yes_of_the_rule() -> None:
+    rewards = {key(0): 0.5, key(1): 0.51, key(2): None}
+    found = with_rule_based(Source("runs", in_memory([]), rewards)).judgments
+    assert [(one.key, one.judge, one.success) for one in found] == [
+        (key(0), "rule-based", False),
+        (key(1), "rule-based", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [(None, "?"), (0.0, "0"), (0.1, "0.10"), (0.0994, "0.099"), (12.344, "12.34")],
+)
+def test_a_cost_is_shown_with_its_digits(cost: float | None, shown: str) -> None:
+    assert cost_text(cost) == shown
 
 
 def test_other_metrics_and_benchmarks_do_not_count() -> None:

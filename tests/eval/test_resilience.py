@@ -22,10 +22,14 @@ from trajudge.eval.cli import main as command
 from trajudge.eval.resilience.reading import (
     ExperimentArm,
     FaultExperiment,
+    FaultSpan,
     OutcomeFile,
+    OutcomePlace,
+    TaskOutcome,
     ended_tasks,
     read_events,
     read_recordings,
+    span_of,
 )
 from trajudge.eval.resilience.results import judged, judged_before
 from trajudge.eval.store.run_folder import read_judgments, write_judgments
@@ -251,6 +255,26 @@ def test_a_damaged_recording_under_way_is_named(
     assert str(raised.value).startswith(f"{path}: {sentence}")
 
 
+def test_a_popup_is_accessible_unless_its_plan_says_otherwise() -> None:
+    popup = {"id": "ad", "kind": "popup", "policy": "at(1)"}
+    assert span_of(popup) == FaultSpan("ad", "popup", "at(1)", "full")
+    assert span_of({**popup, "accessibility": "none"}).accessibility == "none"
+    assert span_of({**popup, "kind": "status"}).accessibility == ""
+
+
+def test_an_outcome_keeps_what_its_line_tells(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.csv"
+    path.write_text("task,arm,success,agent,seed,steps\none,clean,yes,me,3,4\ntwo,clean,no,,,\n")
+    assert OutcomeFile.read(path).outcomes == {
+        OutcomePlace("clean", "one", 3): TaskOutcome(True, "me", 4),
+        OutcomePlace("clean", "two", None): TaskOutcome(False, "", None),
+    }
+    for cells in (",clean,yes", "one,,yes"):
+        path.write_text(f"task,arm,success\n{cells}\n")
+        with pytest.raises(UserError, match="line 2: needs the columns task, arm and success"):
+            OutcomeFile.read(path)
+
+
 def test_a_folder_that_is_given_twice_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is given twice: give each folder once"):
         read_recordings([tmp_path, tmp_path / "." / ""], listed_price)
@@ -343,6 +367,10 @@ def test_a_damaged_log_is_named(tmp_path: Path) -> None:
     path.write_text('{"type": "proxy"}\nnonsense\n{"type": "end"}\n')
     with pytest.raises(UserError, match="line 2"):
         read_events(path)
+    for line in ("[]", "{}", '{"type": 3}'):
+        path.write_text(f'{{"type": "proxy"}}\n{line}\n{{"type": "end"}}\n')
+        with pytest.raises(UserError, match="line 2: no event of trajudge proxy"):
+            read_events(path)
     path.write_text('{"type": "proxy"}\n{"type": "cut o')
     assert [event["type"] for event in read_events(path)] == ["proxy"]
 
@@ -462,6 +490,8 @@ def test_arms_that_a_model_judged_are_read_back(tmp_path: Path) -> None:
     assert "holds 6 judgments more than once, 6 of them with another verdict" in note
     with pytest.raises(UserError, match="judged busy alone: name its runs on the clean arm"):
         judged_before(FaultExperiment(clean, [busy]), runs[1:])
+    with pytest.raises(UserError, match="judged clean alone: name its runs on the clean arm"):
+        judged_before(FaultExperiment(clean, [busy]), runs[:1])
     with pytest.raises(UserError, match="which is no arm of these recordings"):
         judged_before(FaultExperiment(clean, []), runs[1:])
     with pytest.raises(UserError, match=r"manifest.json"):

@@ -19,6 +19,7 @@ from trajudge.eval.resilience.reading import (
 )
 from trajudge.eval.resilience.results import (
     ArmMeasures,
+    IntervalEstimate,
     arm_measures,
     difference,
     draw_retention,
@@ -29,7 +30,7 @@ from trajudge.eval.resilience.results import (
     results_of,
     retention,
 )
-from trajudge.eval.resilience.tables import all_tables, screen
+from trajudge.eval.resilience.tables import all_tables, figure, number, p_value, screen
 
 TASKS = [f"t{number}" for number in range(36)]
 BUSY = FaultSpan("busy", "status", "random(1)")
@@ -158,6 +159,35 @@ def test_a_mean_covers_the_truth_with_runs_in_tasks() -> None:
     assert 0.92 <= inside / sims <= 0.98
 
 
+@pytest.mark.parametrize("values", [[1.0, 4.0], [1.0, 2.0, 6.0]])
+def test_a_mean_of_a_run_a_task_has_students_interval(values: list[float]) -> None:
+    from scipy import stats
+
+    n = len(values)
+    expected = stats.t.interval(0.95, n - 1, np.mean(values), stats.sem(values))
+    assert mean(values, TASKS[:n]) == pytest.approx((np.mean(values), *expected))
+
+
+def test_the_limits_of_a_retention_are_fiellers() -> None:
+    """The ratios from which the mean of faulted - ratio * clean is as far as Student's quantile
+    allows, here of sums by task of 4, 3, 2 and 1 clean successes of four runs."""
+    from scipy import stats
+
+    clean, faulted = (np.arange(4) < np.array(n)[:, None] for n in ([4, 3, 2, 4], [3, 3, 1, 2]))
+    value, *limits = retention(clean.ravel(), faulted.ravel(), np.repeat(TASKS[:4], 4).tolist())
+    assert value == pytest.approx(9 / 13)
+    for limit in limits:
+        assert limit is not None
+        apart = faulted.sum(axis=1) - limit * clean.sum(axis=1)
+        assert abs(stats.ttest_1samp(apart, 0).pvalue) == pytest.approx(0.05)
+
+
+def test_a_difference_in_one_task_has_no_limits() -> None:
+    first, second = np.array([True, True]), np.array([True, False])
+    assert difference(first, second, ["a", "a"]) == (0.5, None, None)
+    assert None not in difference(first, second, ["a", "b"])
+
+
 def test_a_difference_that_every_task_shows_alike_has_a_width() -> None:
     """A fault that changes one success in fifty, of which twelve tasks mostly show none."""
     rng, sims, inside = np.random.default_rng(2), 400, 0
@@ -282,14 +312,58 @@ def test_accessibility_is_a_factor() -> None:
 
 
 def test_an_interval_is_drawn_from_its_lower_to_its_upper_limit() -> None:
-    figure = pytest.importorskip("matplotlib.figure")
+    pyplot = pytest.importorskip("matplotlib.figure")
     faulted = [run(task, at % 3 > 0, fired()) for at, task in enumerate(TASKS)]
     pairs = [FaultPair(run(one.key.task, success=True), one) for one in faulted]
     row = arm_measures(ExperimentArm("busy", faulted, (BUSY,)), "a", pairs)
-    axes = figure.Figure().add_subplot()
+    axes = pyplot.Figure().add_subplot()
     assert draw_retention(axes, [row])
     ((_, _, (bars,)),) = axes.containers
     ((_, low), (_, high)) = bars.get_segments()[0]
     value, *limits = row.retention
     assert (low, high) == pytest.approx([100 * (limit or 0) for limit in limits])
     assert low < 100 * (value or 0) < high
+
+
+def test_agents_are_drawn_beside_each_other() -> None:
+    pyplot = pytest.importorskip("matplotlib.figure")
+    found = [
+        replace(row, agent=agent, arm=arm)
+        for agent in ("", "a", "b")
+        for arm in ("slow", "busy")
+        for row in [measured(np.arange(36) < 27, np.arange(36) < 18, TASKS, 1)]
+    ]
+    axes = pyplot.Figure().add_subplot()
+    assert draw_retention(axes, found)
+    drawn = {bars.get_label(): bars.lines[0].get_xdata().tolist() for bars in axes.containers}
+    assert drawn == {
+        "all agents": pytest.approx([-0.12, 0.88]),
+        "a": pytest.approx([0, 1]),
+        "b": pytest.approx([0.12, 1.12]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (number(1000.0), "1,000"),
+        (number(999.4), "999"),
+        (number(-1000.0), "-1,000"),
+        (p_value(0.001), "0.001"),
+        (p_value(0.00099), "<0.001"),
+        (figure(IntervalEstimate(2.0, None, None)), "2"),
+        (figure(IntervalEstimate(2.0, 1.5, 2.5)), "2 [1.5, 2.5]"),
+        (figure(IntervalEstimate(2.0, 1.5, 2.5), limits=False), "2"),
+    ],
+)
+def test_figures_as_they_are_shown(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+def test_the_fault_that_costs_most_is_named() -> None:
+    clean = ExperimentArm("clean", [run(task, True) for task in TASKS])
+    arms = [
+        ExperimentArm(name, [run(task, at < kept, fired()) for at, task in enumerate(TASKS)])
+        for name, kept in (("slow", 30), ("busy", 18))
+    ]
+    assert screen(results_of(FaultExperiment(clean, arms)), rest="").startswith("busy costs most")

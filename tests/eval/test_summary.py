@@ -20,6 +20,7 @@ from trajudge.eval.reporting.sentences import (
     BETTER,
     NO_BETTER,
     UNCLEAR,
+    constant_sentences,
     finding,
     notes,
     warnings_of,
@@ -372,6 +373,8 @@ def test_a_judge_that_always_says_the_same_is_named(verdict: bool, word: str) ->
     sentence = f"The same verdict on every run, {word}: judge"
     assert sentence in finding(score(same, labels, rewards={}), "success")
     assert sentence in summary(score(same, {}, rewards={}), width=100).splitlines()
+    assert not constant_sentences(score(same[:1], labels, rewards={}), "success", None)
+    assert constant_sentences(score(same[:2], labels, rewards={}), "success", None) == [sentence]
     once = [*same[:3], said(3, not verdict)]
     assert not any(
         "same verdict" in line for line in finding(score(once, labels, rewards={}), "success")

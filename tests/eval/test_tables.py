@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.eval.cases import call, failed, key, label, said
+from tests.eval.cases import call, failed, key, label, said, small_run
 from tests.screens import on_one_line
 from trajudge.eval.reporting.sentences import (
     cost_sentence,
     notes,
     percent,
     rate_cell,
+    run_cost,
     signed_cell,
+    unattributed_sentence,
     with_limits,
+    without_estimate,
 )
+from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import (
+    agents,
     benchmark_rankings,
     category,
+    comparison_screen,
     comparison_tables,
     paper_table,
     plain,
@@ -29,6 +36,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     Comparison,
     Counts,
+    EstimatedRate,
     MetricDifference,
     Ranking,
     Score,
@@ -38,6 +46,8 @@ from trajudge.eval.scoring.records import (
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
+
+HERE = Path(__file__).parent
 
 
 def scored(n: int = 50, *, judge: str = "judge") -> ScoreReport:
@@ -336,6 +346,42 @@ def test_calls_of_unknown_price_from_the_cache_have_no_worth() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("judgments", "dollars"),
+    [
+        ([said(1, True)], 0.0),
+        ([said(1, True, judge="verifier@published")], None),
+        ([said(1, True, judge="verifier@published", calls=(call(0.5),))], 0.5),
+        ([with_calls(1, call(None), call(0.5))], None),
+        ([with_calls(1, call(None, cached=True), call(0.25), call(0.5))], 0.75),
+    ],
+)
+def test_the_dollars_of_a_run_are_known_or_not(
+    judgments: list[Judgment], dollars: float | None
+) -> None:
+    cost = run_cost(score(judgments, {}, rewards={}))
+    assert cost.dollars == dollars
+    assert not dollars or cost.sentence.startswith(f"Cost: ${dollars:.4f}, ")
+
+
+@pytest.mark.parametrize(("dollars", "is_told"), [(0.00005, True), (0.0000499, False)])
+def test_what_is_less_than_four_decimals_show_is_not_told(dollars: float, is_told: bool) -> None:
+    for field in ("dollars", "rebate", "presumed"):
+        told = unattributed_sentence(UnattributedCost(**{field: dollars}))
+        assert told.startswith("$0.0001 ") is is_told and bool(told) is is_told
+
+
+def test_an_estimate_that_all_agents_lack_is_told_with_its_reason() -> None:
+    rate = EstimatedRate(
+        judge="j", benchmark="webarena", agent="all", labelled=1, unlabelled=9, labelled_tasks=1,
+        estimate=None, expert_only=1.0, judge_only=0.5, effective_labels=None, note="one task",
+    )  # fmt: skip
+    rows = [rate, *(rate.model_copy(update=u) for u in ({"agent": "x"}, {"estimate": 0.5}))]
+    scores = score([], {}, rewards={}).model_copy(update={"estimated_rates": tuple(rows)})
+    assert without_estimate(scores) == ["Success rates, WebArena: no estimate by j: one task"]
+    assert not without_estimate(scores.model_copy(update={"estimated_rates": tuple(rows[1:])}))
+
+
 def test_published_verdicts_do_not_tell_what_they_cost() -> None:
     theirs = said(1, True, judge="verifier@published")
     assert sentence(theirs) == "Cost: unknown (published verdicts do not tell their calls)"
@@ -389,3 +435,17 @@ def test_a_table_of_differences_holds_those_of_its_metric_alone() -> None:
     ]
     assert "12.5" in " ".join(map(str, shown[0].rows[0]))
     assert "50.0" in " ".join(map(str, shown[1].rows[0]))
+
+
+def test_all_that_is_shown_of_a_small_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screen, the screen of a comparison, and all tables, as they were read by a person:
+    ``careful`` accepts 24 runs, 18 of them rightly, of 21 successes."""
+    monkeypatch.setenv("COLUMNS", "100")
+    found = small_run()
+    shown = [
+        summary(found, seconds=12.0),
+        comparison_screen(found.comparison, ["warning: w"], option="--annotations KIND:PATH"),
+        "\n".join(agents(found, 100)) + "\n",
+        plain(found, 12.0),
+    ]
+    assert "=====\n".join(shown) == (HERE / "small_run.txt").read_text(encoding="utf-8")

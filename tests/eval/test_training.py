@@ -214,7 +214,9 @@ def test_a_pair_differs_in_its_action_alone(
     export(run, "trl-preference", out)
     assert not (out / "trl-preference" / "train.parquet").exists()
     left_out = json.loads((out / "acceptance.json").read_text())["training"]["left_out"]
-    assert "rows in trl-preference/: none" in capsys.readouterr().out
+    screen = on_one_line(capsys.readouterr().out)
+    assert "rows in trl-preference/: none" in screen
+    assert "no row of training data (no partner of the same task: 1, the pages differ" in screen
     assert left_out == {
         "no partner of the same task": 1,
         "the pages differ before the actions do": 2,

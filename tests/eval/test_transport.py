@@ -12,7 +12,12 @@ from trajudge.eval.select.evidence import SelectionData
 from trajudge.eval.select.plan import Target
 from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
 from trajudge.eval.select.scores import Rule
-from trajudge.eval.select.transport import homogeneity, largest_difference, transport
+from trajudge.eval.select.transport import (
+    homogeneity,
+    largest_difference,
+    least_success_rate,
+    transport,
+)
 
 TARGET = Target(rate=0.7)
 
@@ -95,6 +100,43 @@ def test_rates_that_differ_by_the_margin_pass_at_most_as_often_as_alpha() -> Non
         for found in [largest_difference(made, made.accepted, failed, 0.05)]
     ]
     assert np.mean(passed) <= 0.05 + 3 * (0.05 * 0.95 / 120) ** 0.5
+
+
+def test_the_largest_difference_is_that_of_all_pairs_by_the_limits_of_each() -> None:
+    """The exact binomial's limits, as every trajectory is a task, combined as MOVER does."""
+    from scipy.stats import beta
+
+    made = world({"a": 0.05, "b": 0.2, "c": 0.1})
+    failed, ends = ~made.success, []
+    for name in "abc":
+        here = failed & (made.benchmark == name)
+        n, k = int(here.sum()), int(made.accepted[here, 0].sum())
+        ends.append((beta.ppf(0.05, k, n - k + 1), k / n, beta.ppf(0.95, k + 1, n - k)))
+    expected = max(
+        (one[1] - other[1]) + np.hypot(one[2] - one[1], other[1] - other[0])
+        for one in ends
+        for other in ends
+        if one is not other
+    )
+    found = largest_difference(made, made.accepted, failed[:, None], 0.05)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_least_success_rate_is_where_the_precision_is_the_target() -> None:
+    assert least_success_rate(0.2, 0.8, 0.7) == pytest.approx(0.14 / 0.38)
+    assert least_success_rate(0.0, 0.0, 0.7) == 1.0
+
+
+def test_a_bound_on_false_positives_has_to_hold_with_the_margin_added() -> None:
+    made = world({"a": 0.1, "b": 0.1}, n=1000)
+    limit = transport(made, 0, TARGET, 0.95, 0.1).false_positive_limit
+    assert limit is not None
+    for bound, is_allowed in ((limit, True), (limit - 0.001, False)):
+        target = Target(kind="false-positive-rate", rate=bound)
+        found = transport(made, 0, target, 0.95, 0.1)
+        assert found.allowed is is_allowed
+        assert found.least_success_rate is None
+        assert found.reason.startswith("the false-positive rate may reach") is not is_allowed
 
 
 @pytest.mark.parametrize("names", [["webarena"], []])

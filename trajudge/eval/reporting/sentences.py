@@ -174,8 +174,7 @@ def finding(
         return [*lines, *constant_sentences(scores, "success", most)]
     lines.append(_first_judge(scores, label))
     lines += _without_judging(scores, label)
-    if len(judges) > 1:
-        lines += ranking_sentences(scores.comparison, label, most)
+    lines += ranking_sentences(scores.comparison, label, most)
     return [*lines, *constant_sentences(scores, label, most), *baseline_sentences(scores, most)]
 
 

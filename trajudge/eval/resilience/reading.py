@@ -214,7 +214,7 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     try:
         lines = read_utf8(path).splitlines()
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     for number, line in enumerate(lines, 1):
         try:
             event = json.loads(line)
@@ -653,7 +653,7 @@ def _json(path: Path, *, first_line: bool = False) -> dict[str, Any]:
         with open_regular(path, sparse=False) as file:
             content = json.loads(file.readline() if first_line else file.read())
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except ValueError as error:
         raise UserError(f"{path}: is damaged, no JSON ({error}): {_RESTORE}") from error
     if not isinstance(content, dict):

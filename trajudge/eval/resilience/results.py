@@ -385,7 +385,7 @@ def popup_factor(experiment: FaultExperiment) -> list[PopupFactor]:
     rows = []
     for agent in ["", *agents] if len(agents) > 1 else agents:
         found = list(_meetings(experiment, agent))
-        if all(any(level == wanted for _, level, _ in found) for wanted in LEVELS):
+        if {*LEVELS} <= {level for _, level, _ in found}:
             rows.append(_factor(agent, found))
     return rows
 
@@ -706,7 +706,7 @@ def write_results(results: ResilienceResults, out: Path) -> None:
         write_bytes(out / "results.csv", _table([_flat(row) for row in results.measures]))
         write_bytes(out / "costs.csv", _table([_flat(row) for row in results.costs]))
     except OSError as error:
-        raise UserError(f"--out {out}: cannot be written ({error.strerror or error})") from error
+        raise UserError(f"--out {out}: cannot be written ({error.strerror})") from error
 
 
 def _parts(results: ResilienceResults) -> dict[str, Sequence[Any]]:

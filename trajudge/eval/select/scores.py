@@ -84,8 +84,9 @@ def rule_scores(
     # A judge is asked only where all before it let the trajectory through.
     reached, combined = ~np.isnan(members[0]), members[-1].copy()
     for scores in members[:-1]:
-        combined = np.where(reached & (scores < rule.gate - _TOLERANCE), 0.0, combined)
-        reached &= accepts(scores, rule.gate)
+        passed = accepts(scores, rule.gate)
+        combined = np.where(reached & ~passed & ~np.isnan(scores), 0.0, combined)
+        reached &= passed
     combined = np.where(np.isnan(members[0]), np.nan, combined)
     if np.isnan(combined[reached]).any():
         # Some that got through were never judged: the rest alone would be a biased choice.
