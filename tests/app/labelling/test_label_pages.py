@@ -24,7 +24,7 @@ from trajudge.annotations.queue import (
 )
 from trajudge.annotations.queue_files import queue_annotations
 from trajudge.app.audit_pages import FrameVerdicts, rank_items, read_rule_texts
-from trajudge.app.label_forms import blocks_of
+from trajudge.app.label_forms import blocks_of, marked, unmarked
 from trajudge.app.label_pages import label_room
 from trajudge.app.workspace import Workspace
 from trajudge.eval.cli import main
@@ -382,6 +382,22 @@ def test_guidelines_are_a_small_subset_and_all_else_is_text() -> None:
     assert [block.kind for block in blocks] == ["heading", "list", "paragraph"]
     assert [span.kind for span in blocks[1].lines[0]] == ["strong", "text", "code"]
     assert blocks[2].lines[0][0].text == "<script>a</script> [l](javascript:b)"
+
+
+def test_a_list_goes_on_until_something_else_comes() -> None:
+    blocks = blocks_of("- a\n- b\n\n- c\nmore\n\nd\n- e")
+    assert [(block.kind, len(block.lines)) for block in blocks] == [
+        ("list", 2), ("list", 1), ("paragraph", 1), ("list", 1)
+    ]  # fmt: skip
+    assert "".join(span.text for span in blocks[1].lines[0]) == "c more"
+
+
+def test_a_mark_is_taken_back_by_its_place() -> None:
+    answers = FormAnswers()
+    for step in ("3", "4", "4", "5"):
+        answers = marked(answers, {"mark_step": step, "mark_kind": "action"})
+    assert [mark.step for mark in answers.evidence] == [3, 4, 5]
+    assert [mark.step for mark in unmarked(answers, "1").evidence] == [3, 5]
 
 
 @pytest.mark.real_data
