@@ -265,7 +265,8 @@ def test_jobs_are_those_that_make_sense() -> None:
     assert set(by_behaviour) == set(Behaviour)
     assert len(by_behaviour[Behaviour.NEAR_MISS]) == 3
     assert by_behaviour[Behaviour.BLOCKED][0].config.noise > 0
-    assert len(jobs_for([case], ["some/model"], attempts=4)) == 4
+    assert [job.attempt for job in jobs_for([case], ["some/model"], attempts=4)] == [0, 1, 2, 3]
+    assert [job.attempt for job in jobs_for([case], ["some/model"])] == [0]
 
 
 def test_why_an_agent_has_fewer_runs_is_said(tmp_path: Path) -> None:
