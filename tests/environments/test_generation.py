@@ -13,7 +13,14 @@ from tests.environments.cases import sound
 from tests.samples import repeats
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
-from trajudge.environments.generation import Produced, TriedConfiguration, produce, refine
+from trajudge.environments.generation import (
+    Produced,
+    Tally,
+    TriedConfiguration,
+    nearest,
+    produce,
+    refine,
+)
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
@@ -221,3 +228,18 @@ def test_noise_is_added_where_it_is_wanted_and_changes_nothing_else() -> None:
     assert noise(loud.config)
     silenced = loud.config.model_copy(update={"noise": 0})
     assert loud.model_copy(update={"config": silenced}) == case
+
+
+def test_the_five_nearest_vectors_are_named() -> None:
+    specification = WANTED.model_copy(update={"vector": (2,) * 7})
+    have = [(2, 2, 2, 2, 2, 2, 1 + far) for far in (0, 2)] + [(3, 3, 1, 2, 2, 2, 2)]
+    have += [(1,) * far + (2,) * (7 - far) for far in (4, 5, 6)]
+    vectors = Counter({(vector, "shop", f"s{sum(vector)}"): 1 for vector in have})
+    produced = Produced((), Tally(Counter(), Counter(), Counter(), vectors))
+    assert nearest(specification, produced) == [
+        (1, have[0], "shop s13"),
+        (1, have[1], "shop s15"),
+        (3, have[2], "shop s15"),
+        (4, have[3], "shop s10"),
+        (5, have[4], "shop s9"),
+    ]
