@@ -22,7 +22,7 @@ from trajudge.environments.generation import (
     refine,
 )
 from trajudge.environments.model.axes import generator
-from trajudge.environments.model.case import Case
+from trajudge.environments.model.case import Case, Vector
 from trajudge.environments.model.config import Config
 from trajudge.environments.planning import GenerationPlan, SuiteSpecification, plan
 from trajudge.environments.serving.noise import noise
@@ -232,8 +232,8 @@ def test_noise_is_added_where_it_is_wanted_and_changes_nothing_else() -> None:
 
 def test_the_five_nearest_vectors_are_named() -> None:
     specification = WANTED.model_copy(update={"vector": (2,) * 7})
-    have = [(2, 2, 2, 2, 2, 2, 1 + far) for far in (0, 2)] + [(3, 3, 1, 2, 2, 2, 2)]
-    have += [(1,) * far + (2,) * (7 - far) for far in (4, 5, 6)]
+    have: list[Vector] = [(2, 2, 2, 2, 2, 2, 1), (2, 2, 2, 2, 2, 2, 3), (3, 3, 1, 2, 2, 2, 2)]
+    have += [(1, 1, 1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 2, 2), (1, 1, 1, 1, 1, 1, 2)]
     vectors = Counter({(vector, "shop", f"s{sum(vector)}"): 1 for vector in have})
     produced = Produced((), Tally(Counter(), Counter(), Counter(), vectors))
     assert nearest(specification, produced) == [
