@@ -124,7 +124,13 @@ def test_the_figures_of_a_task() -> None:
         {"kind": "reset", "policy": "at(3)"},
         {"kind": "delay", "seconds": 1, "policy": "bernoulli(1)"},
     )
-    page = {"type": "page", "method": "GET", "error": None, "status": 200, "faults": []}
+    page: dict[str, Any] = {
+        "type": "page",
+        "method": "GET",
+        "error": None,
+        "status": 200,
+        "faults": [],
+    }
     call = {"type": "model", "duration_ms": 1000, "proxy_ms": 250, "error": None}
     usage = {"input": 1000, "output": 100, "cache_read": 0, "cache_write": None, "reasoning": None}
     fault = {"type": "fault", "method": "GET", "kind": "of no use here"}
@@ -252,7 +258,7 @@ def test_an_asset_fails_on_the_page_on_which_it_is_planned() -> None:
     for _ in range(3):
         for kind in ("style", "image", ""):
             fault = task.failing_asset(kind)
-            found.append(fault and fault["id"])
+            found.append(fault["id"] if fault else None)
         load = task.load("GET", "/")
     assert found == [None, None, None, "bare", None, None, None, None, None]
     assert (load.k, load.method, load.url, task.loads) == (3, "GET", "/", 3)
@@ -353,7 +359,7 @@ def test_what_is_recorded_of_a_page(
 
 
 def test_a_host_has_a_server_and_an_address_an_api() -> None:
-    sites = [
+    sites: list[dict[str, Any]] = [
         {"host": "shop.test", "server": {"host": "10.0.0.1", "port": 1, "tls": False}},
         {"host": "*.localhost", "server": None},
         {"host": "plain.test", "server": None},

@@ -283,6 +283,8 @@ def test_labels_weigh_the_judges_of_the_audit(tmp_path: Path) -> None:
         verdicts = FrameVerdicts(site.store.folder)
         before = rank_items(site.store, verdicts)
         assert before.labels == 0
+        said = [(one.success, one.score) for one in verdicts.of(key("00"))]
+        assert said == [(True, 0.8), (True, None)]  # the rule gives no score
         assert [row.rank for row in before.items] == [*range(1, 31)]
         truth = {key(task.name): bool(task.truth) for task in tasks}
         person = site.store.add_person("Bob")[0].id
@@ -298,6 +300,8 @@ def test_labels_weigh_the_judges_of_the_audit(tmp_path: Path) -> None:
         assert top.rule is True  # it calls ten of fifteen right, and no wrong
         assert top.wrong == pytest.approx(1 / 3, abs=0.1)
         (judge,) = top.with_it
+        assert top.against == ()
+        assert not any(row.with_it and row.against for row in after.items)
         assert (judge.right, judge.labelled) == (10, 15)
 
 

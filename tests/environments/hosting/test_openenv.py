@@ -177,6 +177,7 @@ def test_plain_http_keeps_an_episode_by_its_id(url: str, way: list[str]) -> None
     assert over_http(url, "GET", "/health") == (200, {"status": "healthy"})
     _, schema = over_http(url, "GET", "/schema")
     assert schema["observation"]["properties"].keys() == FIELDS
+    assert schema["observation"]["properties"]["last_action_error"]["default"] is False
     assert "action_str" in schema["action"]["required"]
     assert over_http(url, "GET", "/metadata")[1]["name"] == "trajudge"
     assert over_http(url, "POST", "/step", {"action": {"action_str": "noop()"}})[0] == 404
