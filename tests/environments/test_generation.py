@@ -9,12 +9,20 @@ from functools import cache
 
 import pytest
 
+from tests.environments.cases import sound
 from tests.samples import repeats
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
-from trajudge.environments.generation import Produced, produce, refine
+from trajudge.environments.generation import (
+    Produced,
+    Tally,
+    TriedConfiguration,
+    nearest,
+    produce,
+    refine,
+)
 from trajudge.environments.model.axes import generator
-from trajudge.environments.model.case import Case
+from trajudge.environments.model.case import Case, Vector
 from trajudge.environments.model.config import Config
 from trajudge.environments.planning import GenerationPlan, SuiteSpecification, plan
 from trajudge.environments.serving.noise import noise
@@ -81,6 +89,45 @@ def test_what_a_model_gets_wrong_is_dropped_with_a_reason() -> None:
         ("price", "other placeholders than the scenario's goal"),
         ("price", "said already"),
     ]
+
+
+def test_four_wordings_of_a_scenario_are_kept() -> None:
+    texts = [f"Please {verb} what the {{product[name]}} costs." for verb in "abcde"]
+    found = planned(WANTED, proposing(("price", texts)))
+    assert found.wordings == {("shop", "price"): tuple(texts[:4])}
+    assert [drop.reason for drop in found.dropped] == ["more than 4"]
+
+
+def test_tries_of_another_difficulty_count_double_up_to_three() -> None:
+    tries = [TriedConfiguration(None, others).weight for others in range(6)]
+    assert tries == [n / 12 for n in (1, 1, 2, 4, 4, 4)]
+    assert TriedConfiguration(sound("buy"), 0).weight == 1
+
+
+def test_a_further_wording_is_drawn_as_often_as_one_of_the_scenario_s_own() -> None:
+    case, rng = sound("price"), generator("x")
+    own = len(SHOP.scenario("price").goals)
+    drawn = [refine(case, [FURTHER], rng, noise=number % 2 > 0) for number in range(60)]
+    cases = [one for one in drawn if isinstance(one, Case)]
+    assert len(cases) == 60
+    worded = sum(one.goal.startswith("Please look up") for one in cases)
+    assert worded / 60 == pytest.approx(1 / (own + 1), abs=0.12)
+    noises = [one.config.noise for one in cases]
+    assert not any(noises[::2])
+    assert all(1 <= noise < 100 for noise in noises[1::2])
+
+
+def test_a_level_and_a_vector_are_wanted_together() -> None:
+    case = sound("buy")
+    other = (case.vector[0] % 3 + 1, *case.vector[1:])
+    for level, vector, wanted in (
+        (None, None, True),
+        (case.level, case.vector, True),
+        (case.level % 3 + 1, case.vector, False),
+        (case.level, other, False),
+    ):
+        asked = WANTED.model_copy(update={"level": level, "vector": vector})
+        assert asked.wants(case) is wanted
 
 
 @pytest.mark.parametrize(
@@ -181,3 +228,18 @@ def test_noise_is_added_where_it_is_wanted_and_changes_nothing_else() -> None:
     assert noise(loud.config)
     silenced = loud.config.model_copy(update={"noise": 0})
     assert loud.model_copy(update={"config": silenced}) == case
+
+
+def test_the_five_nearest_vectors_are_named() -> None:
+    specification = WANTED.model_copy(update={"vector": (2,) * 7})
+    have: list[Vector] = [(2, 2, 2, 2, 2, 2, 1), (2, 2, 2, 2, 2, 2, 3), (3, 3, 1, 2, 2, 2, 2)]
+    have += [(1, 1, 1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 2, 2), (1, 1, 1, 1, 1, 1, 2)]
+    vectors = Counter({(vector, "shop", f"s{sum(vector)}"): 1 for vector in have})
+    produced = Produced((), Tally(Counter(), Counter(), Counter(), vectors))
+    assert nearest(specification, produced) == [
+        (1, have[0], "shop s13"),
+        (1, have[1], "shop s15"),
+        (3, have[2], "shop s15"),
+        (4, have[3], "shop s10"),
+        (5, have[4], "shop s9"),
+    ]

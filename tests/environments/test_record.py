@@ -28,8 +28,10 @@ from trajudge.environments.model.case import read_cases, write_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.variant import MARK, RunVariant
 from trajudge.environments.recording.campaign import (
+    ArmResult,
     CampaignResult,
     RecordingPlan,
+    arms_screen,
     chosen,
     jobs_for,
     record,
@@ -265,7 +267,8 @@ def test_jobs_are_those_that_make_sense() -> None:
     assert set(by_behaviour) == set(Behaviour)
     assert len(by_behaviour[Behaviour.NEAR_MISS]) == 3
     assert by_behaviour[Behaviour.BLOCKED][0].config.noise > 0
-    assert len(jobs_for([case], ["some/model"], attempts=4)) == 4
+    assert [job.attempt for job in jobs_for([case], ["some/model"], attempts=4)] == [0, 1, 2, 3]
+    assert [job.attempt for job in jobs_for([case], ["some/model"])] == [0]
 
 
 def test_why_an_agent_has_fewer_runs_is_said(tmp_path: Path) -> None:
@@ -406,3 +409,20 @@ def _config(task_id: str) -> Config:
     )
     numbers = {names[axis[0]]: int(axis[1:]) for axis in axes}
     return Config.model_validate({"app": app, "scenario": scenario, **numbers})
+
+
+@pytest.mark.parametrize(
+    ("successes", "span"), [((4, 1, 3), "1 to 3"), ((4, 2, 2), "2"), ((4,), "")]
+)
+def test_a_screen_of_arms_says_how_many_succeed_with_a_fault(
+    successes: Sequence[int], span: str
+) -> None:
+    row = dict.fromkeys(COUNTED, 0)
+    arms = [
+        ArmResult(f"arm{n}", CampaignResult({"a": row | {"runs": 5, "success": success}}, []))
+        for n, success in enumerate(successes)
+    ]
+    shown = on_one_line(arms_screen(arms, Path("out")))
+    assert "4 of 5 runs of the arm without faults succeeded" in shown
+    assert (f"With a fault {span} succeeded, against 4 without." in shown) is bool(span)
+    assert ("With a fault" in shown) is bool(span)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,21 @@ import pytest
 
 from tests.commands import command as command_of
 from tests.environments.agents.solver import solving
-from tests.environments.cases import sound
+from tests.environments.cases import job, sound
+from tests.http_thread import serving
 from tests.llm_replies import Incoming, answer
 from tests.llm_server import LlmServer
 from tests.proxy.program import mitmproxy
 from trajudge.annotations import store as annotation_store
+from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.campaign import arms_of
-from trajudge.environments.recording.fault_proxy import check_plan, horizon_of
+from trajudge.environments.recording.fault_proxy import (
+    FaultArm,
+    FaultProxy,
+    check_plan,
+    horizon_of,
+)
 from trajudge.eval.cli import main as command
 from trajudge.util.commands import FAILURES, MOST_PAGE_LOADS, OK, USAGE_ERROR
 from trajudge.util.errors import UserError
@@ -191,3 +199,35 @@ def test_each_fault_is_an_arm_of_its_own(tmp_path: Path) -> None:
     assert [len(arm.plan["faults"]) for arm in arms] == [0, 1, 1]
     assert not any(arm.pictures for arm in arms)
     assert arms[1].record == {"arm": "busy", "plan": {"seed": 0, "faults": [BUSY]}}
+
+
+def test_each_run_is_a_task_of_the_proxy(tmp_path: Path) -> None:
+    """An attempt has a seed of its own; events of other tasks and of earlier runs are not its."""
+    asked: list[tuple[str, object]] = []
+    log = tmp_path / "events.jsonl"
+    log.write_text('{"task": "mine", "t": 0}\n')
+
+    class Control(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append((self.path, json.loads(body or b"null")))
+            reply = json.dumps({"task": "mine", "exposure": [{"fault": "busy"}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    arm = FaultArm("busy", {"faults": [BUSY]}, pictures=False)
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Control)) as control:
+        proxy = FaultProxy(arm, {"proxy": "", "control": control}, log, seed=5)
+        proxy.begin(job(CASE, ORACLE, attempt=2))
+        with log.open("a") as file:
+            file.write('{"task": "mine", "t": 1}\n{"t": 2}\n{"task": "other", "t": 3}\n')
+        ended = proxy.end()
+    horizon = horizon_of(CASE.config)
+    begun = {"id": CASE.config.id, "seed": 7, "horizon": horizon}
+    assert asked == [("/task", begun), ("/end", None)]
+    assert ended == ([{"task": "mine", "t": 1}], [{"fault": "busy"}])

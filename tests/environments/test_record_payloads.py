@@ -54,6 +54,15 @@ def test_labels_are_those_of_the_run_without_payload() -> None:
     assert visible >= 3
 
 
+def test_payloads_are_planted_in_turn_from_the_seed() -> None:
+    jobs = jobs_for(read_cases(sample_path() / "cases.jsonl")[:2], ["scripted-b", "scripted-d"])
+    payloads = [PLANTED.model_copy(update={"text": text}) for text in "abc"]
+    planted = with_payloads(jobs, payloads, 5)
+    assert len(jobs) == 6  # a near miss of each slot
+    assert "".join(job.payload.text for job in planted if job.payload) == "cabcab"
+    assert with_payloads(jobs, [], 5) == jobs
+
+
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
 def test_a_recorded_run_shows_the_payload_and_is_verified_again(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tests.commands import command
 from tests.environments.cases import agent, job, sound
 from trajudge.environments.agents.policy import RETRIES, Policy
 from trajudge.environments.agents.script import Behaviour, Intent, Say
+from trajudge.environments.checks.guessing import GuessingFloor
 from trajudge.environments.chromium import AgentObservation
 from trajudge.environments.chromium.axtree import Element
 from trajudge.environments.model.case import Case, read_cases, write_cases
@@ -23,6 +24,7 @@ from trajudge.environments.recording.validation import (
     CHECKED,
     CHECKS,
     Check,
+    floors_table,
     validate,
     validate_cases,
 )
@@ -173,3 +175,14 @@ def test_a_damaged_line_of_what_was_checked_is_named(line: str, tmp_path: Path) 
     (tmp_path / CHECKED).write_text(f"{header}\n{line.replace('HEADER', header)}\n")
     with pytest.raises(UserError, match=r"checked\.jsonl, line 2: is damaged: remove the line"):
         validated(case, tmp_path)
+
+
+def test_a_scenario_in_which_more_than_15_of_100_guesses_hit_is_marked() -> None:
+    floors = {
+        "a": GuessingFloor(0.16, 0.1),
+        "b": GuessingFloor(0.1, 0.15),
+        "c": GuessingFloor(0, 0),
+    }
+    shown = floors_table(floors)
+    assert shown.head[-1] == "above 15"
+    assert shown.rows == [("a", "16.0", "10.0", "yes"), ("b", "10.0", "15.0", "")]

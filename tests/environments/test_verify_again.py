@@ -233,17 +233,19 @@ def test_a_number_that_no_computer_comes_to_the_end_of_is_refused(
     assert "--other-goals 10001: must be at most 10000" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("count", [20, 23])
 def test_more_differences_than_are_named_are_counted(
-    recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    count: int, recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Twenty are named."""
     run = next(run for run in store.read(recorded) if isinstance(run, Trajectory))
-    keys = [run.key.model_copy(update={"attempt": attempt}) for attempt in range(23)]
+    keys = [run.key.model_copy(update={"attempt": attempt}) for attempt in range(count)]
     folder = tmp_path / "many"
     store.write(folder, [run.model_copy(update={"key": key}) for key in keys])
     shutil.copy(recorded / "labels.jsonl", folder)
     (folder / "facts.jsonl").write_text("")
     assert main(["env", "verify", str(folder)]) == 1
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[-1] == f"and 3 more of {folder}"
-    assert len(lines) == 21
+    shown = capsys.readouterr()
+    assert f"the labels of 0 of {count} runs" in shown.out
+    assert len(shown.err.splitlines()) == min(count, 21)
+    assert (f"and 3 more of {folder}\n" in shown.err) is (count == 23)

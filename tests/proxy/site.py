@@ -255,8 +255,9 @@ def plan_of(*faults: Mapping[str, Any], seed: int = 0) -> FaultPlan:
 
 
 def settings_of(*faults: Mapping[str, Any], **fields: Any) -> ProxySettings:
-    fields = {"sites": open_sites(()), "out": Path(tempfile.mkdtemp()), **fields}
-    return ProxySettings(plan=plan_of(*faults), **fields)
+    given: dict[str, Any] = {"sites": open_sites(()), "out": Path(tempfile.mkdtemp())}
+    given |= {"seed": 0, "port": 0, **fields}
+    return ProxySettings(plan=plan_of(*faults), **given)
 
 
 class ThreadedProxy:

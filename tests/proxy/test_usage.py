@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
+import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -121,7 +124,13 @@ def test_the_figures_of_a_task() -> None:
         {"kind": "reset", "policy": "at(3)"},
         {"kind": "delay", "seconds": 1, "policy": "bernoulli(1)"},
     )
-    page = {"type": "page", "method": "GET", "error": None, "status": 200, "faults": []}
+    page: dict[str, Any] = {
+        "type": "page",
+        "method": "GET",
+        "error": None,
+        "status": 200,
+        "faults": [],
+    }
     call = {"type": "model", "duration_ms": 1000, "proxy_ms": 250, "error": None}
     usage = {"input": 1000, "output": 100, "cache_read": 0, "cache_write": None, "reasoning": None}
     fault = {"type": "fault", "method": "GET", "kind": "of no use here"}
@@ -237,3 +246,142 @@ def test_why_nothing_can_be_laid_over_an_answer(kind: str, disposition: str, rea
     unfit = addon.unfit_for_overlay(kind, disposition)
     assert unfit.startswith(reason)
     assert bool(unfit) is bool(reason)
+
+
+def test_an_asset_fails_on_the_page_on_which_it_is_planned() -> None:
+    faults = [
+        {"id": "late", "kind": "delay", "policy": {"at": 1}},
+        {"id": "bare", "kind": "assets", "policy": {"at": 1}, "assets": ["style", "font"]},
+    ]
+    task = addon.Task(1, "shop.1", 0, {"late": (1,), "bare": (1,)}, faults)
+    found: list[str | None] = []
+    for _ in range(3):
+        for kind in ("style", "image", ""):
+            fault = task.failing_asset(kind)
+            found.append(fault["id"] if fault else None)
+        load = task.load("GET", "/")
+    assert found == [None, None, None, "bare", None, None, None, None, None]
+    assert (load.k, load.method, load.url, task.loads) == (3, "GET", "/", 3)
+
+
+def test_of_a_request_a_mebibyte_is_kept() -> None:
+    task = addon.Task(1, "shop.1", 0, {}, [])
+    exchange = addon.SiteExchange(task, addon.purpose_of("POST", {}), "POST", "/", 0, ())
+    for _ in range(3):
+        assert exchange.take(b"x" * 2**19) == b"x" * 2**19
+    assert (len(exchange.body), exchange.body_size) == (2**20, 3 * 2**19)
+    exchange.spans += [("site", 1, 3), ("proxy", 0, 9), ("site", 5, 6)]
+    assert exchange.seconds("site") == 3
+
+
+def test_what_is_recorded_of_a_model_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of "asked" that began at 100 s, was sent a quarter later, and ends at 110."""
+    monkeypatch.setattr(addon, "time", SimpleNamespace(time=lambda: 110.0))
+    recorded: list[dict[str, Any]] = []
+    proxy: Any = SimpleNamespace(note=lambda task, kind, **fields: recorded.append(fields))
+
+    def ended(status: int, error: str | None = None, **changes: object) -> dict[str, Any]:
+        task = addon.Task(1, "shop.1", 0, {}, [], loads=2)
+        call = addon.ModelCall(task, "openai", "/chat", 100.0)
+        call.asked, call.sent = bytearray(b'{"model": "asked", "stream": 1}'), 100.25
+        for name, value in changes.items():
+            setattr(call, name, value)
+        for _ in range(2):  # the second time it has ended
+            addon.FaultAddon.end_call(proxy, call, status, error)
+        (event,) = recorded
+        recorded.clear()
+        return event
+
+    def stream(**fields: object) -> addon.StreamedAnswer:
+        answer = addon.StreamedAnswer()
+        for name, value in fields.items():
+            setattr(answer, name, value)
+        return answer
+
+    whole = bytearray(b'{"model": "gpt", "usage": {"completion_tokens": 3}}')
+    usage = {**dict.fromkeys(addon.USAGE_FIELDS), "output": 3}
+    assert ended(200, whole=whole, first=101.0) == {
+        **{"k": 2, "api": "openai", "path": "/chat", "model": "gpt", "stream": True},
+        **{"status": 200, "usage": usage, "error": None},
+        **{"ttft_ms": 1000, "duration_ms": 10_000, "proxy_ms": 250},
+    }
+    errors = [ended(*outcome)["error"] for outcome in ((399,), (400,), (500, "it broke off"))]
+    assert errors == [None, "status 400", "it broke off"]
+    unread = ended(-1, "gone", asked=bytearray(), sent=0.0)
+    assert (unread["model"], unread["ttft_ms"], unread["proxy_ms"]) == (None, None, 10_000)
+    assert ended(200)["model"] == "asked"
+    for answer, error, told in (
+        (stream(ended=True), None, ("asked", None)),
+        (stream(model="said"), None, ("said", "the stream ended early")),
+        (stream(), "it broke off", ("asked", "it broke off")),
+        (stream(ended=True, error="overloaded"), None, ("asked", "overloaded")),
+    ):
+        event = ended(200, error, answer=answer)
+        assert (event["model"], event["error"]) == told
+
+
+@pytest.mark.parametrize("first_byte", [104.0, None])
+def test_what_is_recorded_of_a_page(
+    monkeypatch: pytest.MonkeyPatch, first_byte: float | None
+) -> None:
+    """From 100 to 110 s; the site took two of them, a fault three."""
+    monkeypatch.setattr(addon, "time", SimpleNamespace(time=lambda: 110.0))
+    recorded: list[dict[str, Any]] = []
+    proxy: Any = SimpleNamespace(
+        note=lambda task, kind, **fields: recorded.append(fields),
+        **{"under_way": set(), "finished": ["one before"], "requests": io.StringIO()},
+    )
+    task, purpose = addon.Task(7, "shop.1", 0, {}, []), addon.Purpose(True, True, "", "document")
+    exchange = addon.SiteExchange(task, purpose, "GET", "http://a/", 100.0, ((b"A", b"b"),))
+    exchange.load, exchange.first_byte = addon.PageLoad(3, []), first_byte
+    spans = [("site", 101.0, 103.0), ("injected", 103.0, 106.0)]
+    exchange.spans = list(spans)
+    for _ in range(2):  # the second time it has ended
+        addon.FaultAddon.finish(proxy, exchange, 200, "OK", ((b"C", b"d"),), None)
+    plain = {"method": "GET", "url": "http://a/", "status": 200, "faults": [], "error": None}
+    assert recorded == [
+        {
+            **plain,
+            **{"k": 3, "certain": True, "replaced": False, "size": 0, "began": 100},
+            **{"site_ms": 2000, "injected_ms": 3000, "proxy_ms": 5000},
+        }
+    ]
+    proxy.finished = proxy.finished[1:]
+    addon.FaultAddon.write_requests(proxy)
+    (line,) = map(json.loads, proxy.requests.getvalue().splitlines())
+    assert line == {
+        **plain,
+        **{"number": 7, "began": 100, "seconds": 10, "wait": 4 if first_byte else 10},
+        **{"headers": [["A", "b"]], "body": "", "body_size": 0, "reason": "OK"},
+        **{"response_headers": [["C", "d"]], "size": 0, "type": "document", "k": 3},
+        "spans": [*map(list, spans), ["proxy", 100, 110]],
+    }
+
+
+def test_a_host_has_a_server_and_an_address_an_api() -> None:
+    sites: list[dict[str, Any]] = [
+        {"host": "shop.test", "server": {"host": "10.0.0.1", "port": 1, "tls": False}},
+        {"host": "*.localhost", "server": None},
+        {"host": "plain.test", "server": None},
+    ]
+    apis = [
+        {"host": "api.test", "port": 443, "path": "/v1"},
+        {"host": "api.test", "port": 443, "path": "/v2"},
+    ]
+    proxy: Any = SimpleNamespace(settings={"sites": sites, "apis": apis})
+
+    def server(host: str) -> dict[str, Any] | None:
+        return addon.FaultAddon.server_of(proxy, host, 80, tls=True)
+
+    assert server("shop.test") == sites[0]["server"]
+    assert server("a.localhost") == {"host": "127.0.0.1", "port": 80, "tls": True}
+    assert server("plain.test") == {"host": "plain.test", "port": 80, "tls": True}
+    assert server("localhost") is server("other.test") is server("a.shop.test") is None
+    found = [
+        addon.FaultAddon.api_at(proxy, *address)
+        for address in (
+            *(("api.test", 443), ("api.test", 443, "/v2/chat"), ("api.test", 443, "/v3")),
+            *(("api.test", 80), ("other.test", 443, "/v1")),
+        )
+    ]
+    assert found == [apis[0], apis[1], None, None, None]

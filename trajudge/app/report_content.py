@@ -190,7 +190,7 @@ def read_evidence(
         try:
             opened = spec if named else open_on_this_machine(spec)
             for one in open_source(opened, wanted.__contains__, _NEEDS):
-                if isinstance(one, Trajectory) and one.key in wanted:
+                if isinstance(one, Trajectory):
                     found.setdefault(one.key, _evidence(one))
         except UserError as error:
             if named:

@@ -68,7 +68,7 @@ def run(config: AgentRunConfig) -> int:
 
 def serve(config: ServeConfig) -> int:
     """Serve; print exposure and cost of the tasks to standard error."""
-    settings = proxy_settings(config)
+    settings = proxy_settings(config, one_task=False)
 
     async def until_interrupted() -> Sequence[Mapping[str, Any]]:
         stop = stop_event()
@@ -194,7 +194,7 @@ def write_summary(settings: ProxySettings, tasks: Sequence[Mapping[str, Any]]) -
 # Settings.
 
 
-def proxy_settings(config: ProxyConfig, *, one_task: bool = False) -> ProxySettings:
+def proxy_settings(config: ProxyConfig, *, one_task: bool) -> ProxySettings:
     """Read the plan and, without ``out``, create the run's folder. Raises UserError, with
     ``one_task`` also for a plan that needs a horizon, which tasks cannot state then."""
     faults = read_plan(config.faults) if config.faults else FaultPlan()

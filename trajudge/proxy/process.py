@@ -93,10 +93,10 @@ class ProxySettings:
     plan: FaultPlan
     sites: tuple[SiteHost, ...]
     out: Path
-    seed: int = 0
+    seed: int
+    port: int
     task: str = "task"
     horizon: int | None = None
-    port: int = 0
     apis: tuple[ModelApi, ...] = ()
     signature: str | None = None
     page_requests: str | None = None

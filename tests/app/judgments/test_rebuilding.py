@@ -15,9 +15,11 @@ from tests.eval.judge_replies import reply
 from tests.llm_server import LlmServer
 from trajudge.app.library import TrajectoryLibrary
 from trajudge.app.rebuilding import RebuiltPrompt, rebuild
+from trajudge.app.recorded_judge import asked_model
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Judgment, Text
+from trajudge.judges.models import capability
 from trajudge.judges.registry import JUDGES
 
 WITH_MODEL = [name for name, entry in JUDGES.items() if entry.needs_model and not entry.composed]
@@ -171,3 +173,19 @@ def test_no_manifest_is_refused_with_a_traceback(
         manifest = {"judge": judge, "options": options, "windows": windows, "sent": sent,
                     "parameters": value, "model": "x"}  # fmt: skip
         assert rebuild(manifest, judged(), None, "gone").sentence
+
+
+def test_a_model_was_asked_as_the_manifest_says() -> None:
+    given, other = {"temperature": 0}, {"temperature": 1}
+    sent = [
+        {"model": "gpt-4o", "endpoint": "one", "parameters": other},
+        {"model": "llama", "endpoint": "two", "parameters": {"top_p": 0.5}},
+        {"model": "llama", "parameters": "lost"},
+        "lost",
+    ]
+    whole = {"model": "gpt-4o", "endpoint": "own", "parameters": given, "sent": sent}
+    limited = {**given, "max_tokens": capability("llama").default_max_tokens()}
+    assert asked_model(whole, None) == ("own", "gpt-4o", (given, given, other))
+    assert asked_model(whole, "llama") == ("two", "llama", (given, limited, {"top_p": 0.5}))
+    assert asked_model({**whole, "sent": None}, "llama") == ("own", "llama", (given, limited))
+    assert asked_model({}, None) == ("", "", ({}, {}))

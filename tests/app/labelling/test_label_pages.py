@@ -24,7 +24,7 @@ from trajudge.annotations.queue import (
 )
 from trajudge.annotations.queue_files import queue_annotations
 from trajudge.app.audit_pages import FrameVerdicts, rank_items, read_rule_texts
-from trajudge.app.label_forms import blocks_of
+from trajudge.app.label_forms import blocks_of, marked, unmarked
 from trajudge.app.label_pages import label_room
 from trajudge.app.workspace import Workspace
 from trajudge.eval.cli import main
@@ -283,6 +283,8 @@ def test_labels_weigh_the_judges_of_the_audit(tmp_path: Path) -> None:
         verdicts = FrameVerdicts(site.store.folder)
         before = rank_items(site.store, verdicts)
         assert before.labels == 0
+        said = [(one.success, one.score) for one in verdicts.of(key("00"))]
+        assert said == [(True, 0.8), (True, None)]  # the rule gives no score
         assert [row.rank for row in before.items] == [*range(1, 31)]
         truth = {key(task.name): bool(task.truth) for task in tasks}
         person = site.store.add_person("Bob")[0].id
@@ -298,6 +300,8 @@ def test_labels_weigh_the_judges_of_the_audit(tmp_path: Path) -> None:
         assert top.rule is True  # it calls ten of fifteen right, and no wrong
         assert top.wrong == pytest.approx(1 / 3, abs=0.1)
         (judge,) = top.with_it
+        assert top.against == ()
+        assert not any(row.with_it and row.against for row in after.items)
         assert (judge.right, judge.labelled) == (10, 15)
 
 
@@ -382,6 +386,22 @@ def test_guidelines_are_a_small_subset_and_all_else_is_text() -> None:
     assert [block.kind for block in blocks] == ["heading", "list", "paragraph"]
     assert [span.kind for span in blocks[1].lines[0]] == ["strong", "text", "code"]
     assert blocks[2].lines[0][0].text == "<script>a</script> [l](javascript:b)"
+
+
+def test_a_list_goes_on_until_something_else_comes() -> None:
+    blocks = blocks_of("- a\n- b\n\n- c\nmore\n\nd\n- e")
+    assert [(block.kind, len(block.lines)) for block in blocks] == [
+        ("list", 2), ("list", 1), ("paragraph", 1), ("list", 1)
+    ]  # fmt: skip
+    assert "".join(span.text for span in blocks[1].lines[0]) == "c more"
+
+
+def test_a_mark_is_taken_back_by_its_place() -> None:
+    answers = FormAnswers()
+    for step in ("3", "4", "4", "5"):
+        answers = marked(answers, {"mark_step": step, "mark_kind": "action"})
+    assert [mark.step for mark in answers.evidence] == [3, 4, 5]
+    assert [mark.step for mark in unmarked(answers, "1").evidence] == [3, 5]
 
 
 @pytest.mark.real_data

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -336,11 +336,11 @@ def test_what_is_spent_and_where_most_is_wrong(tmp_path: Path) -> None:
     tasks = [Task(str(n), *both) for n, both in enumerate([*said, (True, None), (None, True)])]
     (run,) = open_workspace([write_run(tmp_path, tasks)]).runs.values()
     where = "/run/judge/judgments?f=benchmark%3Awebarena+agent%3Aagent"
-    spent = spending_of(run)
+    spent, dollars = spending_of(run), cast(float, pytest.approx(0.11))
     assert spent == Spending(
-        [Distribution("judge", 11, 0, pytest.approx(0.11), 0.01, 0.01, 0.01)],
+        [Distribution("judge", 11, 0, dollars, 0.01, 0.01, 0.01)],
         [Distribution("judge", 0, 11, 0, 0, 0, 0)],
-        [Group("webarena", "agent", 11, pytest.approx(0.11), where)],
+        [Group("webarena", "agent", 11, dollars, where)],
         [Group("webarena", "agent", 9, 5, f"{where}+wrong%3Aany")],
     )
     assert (spent.has_cost, spent.has_seconds) == (True, False)

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from tests.app.serving import Answer, Served, served
 from trajudge.app import security
 from trajudge.app.security import HEADERS, RequestLimit, allowed_hosts, check_server, new_token
-from trajudge.app.serving import Room, addresses
+from trajudge.app.serving import Room, addresses, bound_sockets
 from trajudge.app.settings import ServerConfig
 from trajudge.app.web import PageError, form_fields, page
 from trajudge.app.workspace import Workspace
@@ -414,3 +414,32 @@ def test_what_is_printed_for_one_address_is_that_address() -> None:
     assert first == "http://192.0.2.9:8000/?token=T   (Ctrl-C ends it)"
     first, *_ = addresses(ServerConfig(host="::"), 8000, "T")
     assert first == "http://[::1]:8000/?token=T   (Ctrl-C ends it)"
+
+
+def test_why_it_cannot_be_listened_on_is_said() -> None:
+    (taken,) = bound_sockets("127.0.0.2", 0)
+    port = taken.getsockname()[1]
+    taken.listen()
+    with pytest.raises(UserError, match=r"\(Address already in use\): choose another --port$"):
+        bound_sockets("127.0.0.2", port)
+    taken.close()
+    with pytest.raises(UserError, match=r"\(Cannot assign requested address\): .* --host$"):
+        bound_sockets("192.0.2.9", 0)
+
+
+def test_both_loopback_addresses_are_listened_on() -> None:
+    sockets = bound_sockets("127.0.0.1", 0)
+    families = [each.family for each in sockets]
+    assert families in ([socket.AF_INET], [socket.AF_INET, socket.AF_INET6])
+    assert (len(families) == 2) is has_loopback_of_version_6()
+    assert len({each.getsockname()[1] for each in sockets}) == 1
+    for each in sockets:
+        each.close()
+
+
+def has_loopback_of_version_6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True

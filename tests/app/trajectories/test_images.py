@@ -212,6 +212,17 @@ def test_what_changed_is_told_and_drawn_where_it_is(tmp_path: Path) -> None:
     assert min(faded) > 180 and max(faded) - min(faded) < 6
 
 
+def test_a_share_of_a_thousandth_is_the_least_that_is_told(tmp_path: Path) -> None:
+    for width, shown in ((100, "0.1 %"), (101, "less than 0.1 %")):
+        shelf = ImageShelf(None)
+        before = picture(shelf, tmp_path, "a.png", (width, 10))
+        after = picture(shelf, tmp_path, "b.png", (width, 10), at=(3, 4, 4, 5))
+        assert difference(shelf, before, after).sentence == (
+            f"{shown} of the pixels differ, all of them between (3, 4) and (4, 5)."
+        )
+        assert Image.open(BytesIO(shelf.thumbnail(before.sha256, 50))).size == (50, 5)
+
+
 def test_pictures_that_are_alike_and_of_other_sizes(tmp_path: Path) -> None:
     shelf = ImageShelf(None)
     before = picture(shelf, tmp_path, "a.png")

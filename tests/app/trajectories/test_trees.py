@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.app.evidence_files import FACTS, state_facts
+from trajudge.app.evidence_files import (
+    FACTS,
+    NetworkRequest,
+    ShownRequests,
+    network_trace,
+    state_facts,
+)
 from trajudge.app.images import ImageShelf, KnownImage
 from trajudge.app.steps import (
     ActionParts,
@@ -381,3 +387,25 @@ def test_steps_are_summarised_with_what_changed() -> None:
     lines_of = [tree_line(seen, bid) for bid in ("12", "2", "3", "4")]
     assert lines_of == ["text '[2] no'", "link 'Mug', clickable", "link 'Cup'", ""]
     assert tree_line(Observation(), "2") == ""
+
+
+def test_2000_requests_of_a_trace_are_shown(tmp_path: Path) -> None:
+    key = TrajectoryKey(benchmark="b", task_id="b.1", agent="a")
+    run = Trajectory(key=key, raw_task_id="1", goal="")
+    folder, root = tmp_path / "run", DataFolder(tmp_path / "run")
+    file = folder / "1" / "network.har"
+    file.parent.mkdir(parents=True)
+    assert network_trace(run, folder, root) is None
+    entry = {"request": {"method": "GET", "url": "http://a/"}, "time": 1.5}
+    for count, left_out in ((2_000, 0), (2_001, 1)):
+        file.write_bytes(orjson.dumps({"log": {"entries": [entry] * count}}))
+        shown = network_trace(run, folder, root)
+        assert shown is not None
+        assert (shown.file, shown.left_out) == ("1/network.har", left_out)
+        assert len(shown.requests) == 2_000
+        assert shown.requests[0] == NetworkRequest("GET", "http://a/", 0, "", -1, 1.5)
+    file.write_text("no HAR")
+    problem = "1/network.har is no HAR file that can be read."
+    assert network_trace(run, folder, root) == ShownRequests("1/network.har", (), 0, problem)
+    for name in ("../run/1", "1\0"):
+        assert network_trace(run.model_copy(update={"raw_task_id": name}), folder, root) is None

@@ -70,6 +70,8 @@ def price_of(dollars: int, folder: Path) -> Path:
         ("<action>click('1'", "click('1'", ""),
         ("I am done.", "", "I am done."),
         ("", "", ""),
+        ("a" * 4_001, "", "a" * 4_000),
+        ("a" * 4_001 + "<action>noop()</action>", "noop()", "a" * 4_000),
     ],
 )
 def test_the_last_action_counts(text: str, action: str, thought: str) -> None:

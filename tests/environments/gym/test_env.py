@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from trajudge.environments.checks.draws import AXES
 from trajudge.environments.gym import IDS, WebEnv
 from trajudge.environments.gym.env import WebVectorEnv
 from trajudge.environments.gym.observation import axtree_object
+from trajudge.environments.gym.spaces import UnicodeText
 from trajudge.environments.model.case import Case, write_cases
 from trajudge.environments.recording.recorder import Recorder, recorded_offline
 from trajudge.trajectories.model import Trajectory
@@ -455,3 +457,18 @@ def test_a_random_agent_fills_in_a_form_and_sends_it() -> None:
     assert sum(event.kind == "operation" for event in run.events) > 5
     written = {str(value) for change in run.evidence().changes for value in change.after.values()}
     assert written & {word.strip(".,()'") for word in run.goal.split()}, "words of the goal"
+
+
+def test_a_page_is_rendered_where_pictures_are_asked_for() -> None:
+    with closing(WebEnv("shop.price")) as env:
+        assert env.render() is None
+        env.reset(seed=0)
+        assert env.render() is None
+
+
+@pytest.mark.parametrize(("most", "lengths"), [(1, 2), (4, 5), (100, 13)])
+def test_a_drawn_text_has_up_to_twelve_letters(most: int, lengths: int) -> None:
+    space = UnicodeText(most, seed=0)
+    drawn = [space.sample() for _ in range(300)]
+    assert {len(text) for text in drawn} == {*range(lengths)}
+    assert all(space.contains(text) for text in drawn)

@@ -138,5 +138,8 @@ def test_verl_agents_manager_plays_groups_side_by_side() -> None:
     columns = [list(map(list, zip(*rows, strict=True))) for rows in (history, batches)]
     rates = manager.success_evaluator(total_infos=columns[0], total_batch_list=columns[1])
     assert rates["success_rate"].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert manager.success_evaluator([[{"won": True}]], [[{"active_masks": False}]]) == {
+        "success_rate": [0.0]
+    }
     again, _ = manager.reset()
     assert again["anchor"][0] != seen["anchor"][0]

@@ -20,6 +20,7 @@ from trajudge.annotations import store as annotation_store
 from trajudge.environments.analysis.outcomes import read_outcomes
 from trajudge.environments.checks.draws import NoSuchTask, held_out, templates
 from trajudge.environments.hosting import runs
+from trajudge.environments.hosting.listeners import new_token
 from trajudge.environments.hosting.runs import HostLimits, RunHost, TaskRequest, TooMany
 from trajudge.environments.hosting.tasks import Tasks
 from trajudge.environments.kit.html import NONCE
@@ -415,3 +416,10 @@ def test_tasks_are_drawn_in_a_split_and_at_a_level() -> None:
         each["task"] for each in drawn.listed("test") if held_out(*each["task"].split("."))
     )
     assert split_of(drawn.find(alone, None, 0).config.seed) == "test"
+
+
+def test_a_token_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "harness-token").mkdir()
+    sentence = re.escape(f"{tmp_path / 'harness-token'}: cannot be written (Is a directory)")
+    with pytest.raises(UserError, match=f"^{sentence}$"):
+        new_token(tmp_path)

@@ -20,6 +20,7 @@ from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.draws import NoSuchTask, held_out
+from trajudge.environments.hosting import openenv
 from trajudge.environments.hosting.listeners import port_of
 from trajudge.environments.hosting.openenv import OpenEnvServer
 from trajudge.environments.hosting.tasks import Tasks
@@ -29,7 +30,6 @@ from trajudge.environments.settings import HostConfig
 from trajudge.util.machine import listen
 
 CASES = [sound("price"), sound("wish")]
-SESSIONS = 64
 # BrowserGym's environment in OpenEnv 0.3 names them so.
 FIELDS = {
     *("text", "url", "screenshot", "goal", "axtree_txt", "pruned_html", "error"),
@@ -56,7 +56,7 @@ with GenericEnvClient(sys.argv[1]).sync() as env:
 def url() -> Iterator[str]:
     with ExitStack() as stack:
         address = stack.enter_context(listen("127.0.0.1", 0))
-        routes = OpenEnvServer(Tasks(CASES), SESSIONS).application()
+        routes = OpenEnvServer(Tasks(CASES)).application()
         stack.enter_context(serving(more=[(routes, address)]))
         yield f"http://127.0.0.1:{port_of(address)}"
 
@@ -177,6 +177,7 @@ def test_plain_http_keeps_an_episode_by_its_id(url: str, way: list[str]) -> None
     assert over_http(url, "GET", "/health") == (200, {"status": "healthy"})
     _, schema = over_http(url, "GET", "/schema")
     assert schema["observation"]["properties"].keys() == FIELDS
+    assert schema["observation"]["properties"]["last_action_error"]["default"] is False
     assert "action_str" in schema["action"]["required"]
     assert over_http(url, "GET", "/metadata")[1]["name"] == "trajudge"
     assert over_http(url, "POST", "/step", {"action": {"action_str": "noop()"}})[0] == 404
@@ -203,6 +204,21 @@ def test_agentgyms_routes_lead_to_an_episode(url: str, way: list[str]) -> None:
     assert (reply["reward"], reply["terminated"], reply["truncated"]) == (1.0, True, False)
     assert over_http(url, "POST", "/close", {"env_idx": number})[1] == {"closed": True}
     assert over_http(url, "GET", f"/observation?env_idx={number}")[0] == 404
+
+
+def test_an_episode_that_nobody_used_for_half_an_hour_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(openenv, "monotonic", lambda: now)
+    with listen("127.0.0.1", 0) as address:
+        routes = OpenEnvServer(Tasks(CASES), sessions=1).application()
+        with serving(more=[(routes, address)]):
+            url, statuses = f"http://127.0.0.1:{port_of(address)}", []
+            for now, name in ((0, "a"), (1800, "b"), (1801, "b")):  # noqa: B007 - the clock reads it
+                wish = {"episode_id": name, "task": CASES[0].id}
+                statuses.append(over_http(url, "POST", "/reset", wish)[0])
+    assert statuses == [200, 503, 200]
 
 
 def test_no_task_is_drawn_whose_charts_the_text_engine_cannot_show() -> None:

@@ -9,11 +9,14 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
-from tests.environments.cases import sound
+from tests.environments.cases import agent, job, sound
 from tests.environments.hosting.served import FORM
 from trajudge.annotations import store as annotation_store
+from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.hosting.person import verdict_rows
 from trajudge.environments.kit.html import NONCE
 from trajudge.environments.model.case import write_cases
+from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 
@@ -65,3 +68,15 @@ def test_a_person_plays_a_task_and_is_shown_the_verdict(tmp_path: Path) -> None:
     assert run.key.agent == "person" and run.answer == '{"answer": "$1"}'
     (label,) = annotation_store.load(tmp_path / "played" / "labels.jsonl")
     assert label.success is False
+
+
+def test_a_verdict_says_why_an_answer_is_wrong() -> None:
+    found = {}
+    for name, behaviour in (("right", Behaviour.ORACLE), ("wrong", Behaviour.FABRICATES)):
+        finding = recorded_offline(job(sound("price"), agent(behaviour)), 0).finding
+        (answer,) = finding.answers
+        rows = dict(verdict_rows(finding))
+        found[name] = rows["Success"], rows[f"Answer: {', '.join(answer.expected)}"]
+        assert name == "right" or answer.reason == found[name][1] != "no"
+    assert found["right"] == ("yes", "right")
+    assert found["wrong"][0] == "no"

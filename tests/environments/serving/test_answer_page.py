@@ -10,10 +10,11 @@ import pytest
 
 from tests.environments.cases import job, sound
 from trajudge.environments.apps import load_app
+from trajudge.environments.model.page import Form
 from trajudge.environments.model.spec import Rejected
 from trajudge.environments.recording.episode import Recorded, play
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.environments.serving.answer_page import submitted
+from trajudge.environments.serving.answer_page import answer_page, submitted
 from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.verify import expected
 
@@ -90,3 +91,28 @@ def test_what_is_submitted_is_what_the_action_would_declare(
 def test_an_empty_form_is_refused(scenario: str) -> None:
     found = submitted(load_app("shop").scenario(scenario), {"value0": " "})
     assert isinstance(found, Rejected)
+
+
+@pytest.mark.parametrize(
+    ("app", "scenario", "fields"),
+    [
+        ("shop", "price", [("Answer: the amount in dollars", "text")]),
+        ("shop", "wish", [('Answer: "done"', "text")]),
+        ("helpdesk", "busy-people", [("Answer: the list of all names, one a line", "long")]),
+        (
+            *("shop", "cheapest"),
+            [
+                ("1. Answer: the name as the pages write it", "text"),
+                ("2. Answer: the amount in dollars", "text"),
+            ],
+        ),
+    ],
+)
+def test_the_form_has_a_field_for_each_answer(
+    app: str, scenario: str, fields: list[tuple[str, str]]
+) -> None:
+    (_, form) = answer_page(load_app(app).scenario(scenario)).blocks
+    assert isinstance(form, Form)
+    assert [(one.name, one.label, one.input) for one in form.fields] == [
+        (f"value{number}", *field) for number, field in enumerate(fields)
+    ]

@@ -19,7 +19,14 @@ from trajudge.environments.recording.recorder import recorded_offline
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.text import TextSession
 from trajudge.environments.text.document import PageDocument
-from trajudge.environments.text.tree import ATTRIBUTES, EXPLICIT, ROLES, TRANSPARENT, write
+from trajudge.environments.text.tree import (
+    ATTRIBUTES,
+    EXPLICIT,
+    ROLES,
+    TRANSPARENT,
+    write,
+    write_details,
+)
 
 LINKS = ("link", "menuitem")
 FOLDED = re.compile(r"DisclosureTriangle.*expanded=(\w+)")
@@ -269,3 +276,27 @@ def test_a_list_is_open_while_it_has_the_focus_and_one_details_of_a_name() -> No
         page.unfold(elements[number])
         unfolded.append({*page.unfolded})
     assert unfolded == [{0, 4, 12}, {0, 8, 12}, {0, 12}, {12}]
+
+
+def test_the_details_of_a_page_are_those_of_its_elements_but_hidden_fields() -> None:
+    page = PageDocument(
+        '<body>hi<form><input type="hidden" name="n"><input name="a" value="x"><p></p><p>words</p>'
+        "<button hidden><b>B</b></button></form>end</body>"
+    )
+    dom, elements = write_details(page)
+    nodes, strings = dom["documents"][0]["nodes"], dom["strings"]
+    assert [strings[name] for name in nodes["nodeName"]] == [
+        *("#document", "HTML", "BODY", "#text", "FORM", "INPUT", "P", "P", "#text"),
+        *("BUTTON", "B", "#text", "#text"),
+    ]
+    assert nodes["parentIndex"] == [-1, 0, 1, 2, 2, 4, 4, 4, 7, 4, 9, 10, 2]
+    texts = [strings[text] for text in nodes["nodeValue"] if text >= 0]
+    assert texts == ["hi", "words", "B", "end"]
+    stated = [[strings[part] for part in pairs] for pairs in nodes["attributes"]]
+    assert stated[5] == ["name", "a", "value", "x", "bid", "2"]
+    shown = {"0": 1, "2": 1, "3": 0, "4": 1, "5": 0, "6": 0}  # an empty paragraph has no height
+    assert {bid: one["visibility"] for bid, one in elements.items()} == shown
+    assert [bid for bid, one in elements.items() if one["clickable"]] == ["2", "5"]
+    _, unseen = write_details(page, visible=False)
+    assert [one["visibility"] for one in unseen.values()] == [0] * 6
+    assert write(page).full == write(page, visible=True).full != write(page, visible=False).full

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from tests.environments.verify.last_messages import LastMessage, real_messages, written_messages
 from tests.tables import table
 from trajudge.environments.chromium.action_syntax import BadAction, parse, spoken
+from trajudge.environments.model import schema
 from trajudge.environments.model.spec import AnswerKind, AnswerSpec, Scenario
+from trajudge.environments.model.state import AppState
 from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.verify.answers import answered
-from trajudge.environments.verify.truth import ResolvedAnswer
+from trajudge.environments.verify.truth import ResolvedAnswer, query_answer, reply, written
 
 MUGS = ("Oak Mug", "Dark Oak Mug", "Slate Mug", "Wool Throw", "Café Table", "May")
 VALUES: dict[AnswerKind, str] = {
@@ -196,6 +198,46 @@ def test_a_list_declares_several_names_or_several_kinds() -> None:
         ("The Oak Mug, 3 of it, with the code A7KQ2MXB4T", [True, True, True]),
     ):
         assert [fact.right for fact in answered(several, said)] == verdicts, said
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "text"),
+    [
+        ("money", 123_456, "$1,234.56"),
+        ("number", 3.0, "3"),
+        ("number", 2.5, "2.5"),
+        ("duration", 45, "45 min"),
+        ("duration", 60, "1 h 0 min"),
+        ("duration", 135, "2 h 15 min"),
+        ("duration", "two hours", "two hours"),
+        ("text", 7, "7"),
+    ],
+)
+def test_an_answer_is_written_as_a_reader_would(
+    kind: AnswerKind, cell: float | str, text: str
+) -> None:
+    assert written(kind, cell) == text
+
+
+def test_a_question_has_one_answer_and_a_list_all_that_there_are() -> None:
+    state = AppState((schema.table("mug", id="token", name="text"),))
+    state.load({"mug": [("a", "Oak"), ("b", "Elm"), ("c", "Oak")]})
+
+    def values(kind: AnswerKind, where: str) -> tuple[str, ...]:
+        sql = f"SELECT name FROM mug WHERE {where} ORDER BY id"
+        return query_answer(AnswerSpec(kind, sql), state, {}).values
+
+    assert values("texts", "true") == ("Oak", "Elm")
+    assert [values("text", where) for where in ("true", "name = 'Oak'", "false")] == [
+        (), ("Oak",), ()
+    ]  # fmt: skip
+    assert values("none", "true") == ("None",)
+    state.close()
+    right = (
+        *(ResolvedAnswer("texts", ("a", "b")), ResolvedAnswer("code", ("K1",))),
+        *(ResolvedAnswer("money", ("$1",)), ResolvedAnswer("code", ("K2",))),
+    )
+    assert reply("It is {answer} ({code}).", {}, right) == "It is a, b and $1 (K1 and K2)."
 
 
 def test_that_it_is_not_possible_is_declared() -> None:

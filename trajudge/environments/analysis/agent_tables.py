@@ -8,6 +8,7 @@ from typing import Any
 from trajudge.environments.analysis.agent_results import NONE, groups, percent
 from trajudge.rules.files import first
 from trajudge.util.tables import Table, first_screen
+from trajudge.util.terminal import count_of
 
 _PAIRS = "Choosing an agent on half of the data (%)"
 _PAIRS_HEAD = (
@@ -43,12 +44,11 @@ def screen(
     above = ["No agent has a run whose success is known: all are left out"]
     if entries:
         number = sum(row["runs"] for row in entries)
-        runs = "1 run" if number == 1 else f"{number:,} runs"
-        named = "1 agent" if len(rows) == 1 else f"{len(rows)} agents"
-        above = [f"{named}, {runs}; {_highest(entries)}"]
+        named = f"{count_of(len(rows), 'agent')}, {count_of(number, 'run')}"
+        above = [f"{named}; {_highest(entries)}"]
     if left_out := sum(row["ambiguous"] for row in entries):
-        are = "1 run is" if left_out == 1 else f"{left_out:,} runs are"
-        above.append(f"{are} left out, for success is ambiguous")
+        are = "is" if left_out == 1 else "are"
+        above.append(f"{count_of(left_out, 'run')} {are} left out, for success is ambiguous")
     return first_screen(
         above,
         [Table("", _HEAD, rows, names=1)],
