@@ -135,7 +135,9 @@ def test_a_long_prompt_costs_what_its_tier_says() -> None:
 def test_a_dated_name_costs_what_its_family_costs(model: str) -> None:
     assert listed_price(model).price == listed_price("gpt-4o").price
     assert listed_price("gpt-4o-2024-05-13").price != listed_price("gpt-4o").price
-    assert re.fullmatch(r"gpt-4o(-2024-11-20)? in litellm [\d.]+, [\d-]+", listed_price(model).detail)
+    assert re.fullmatch(
+        r"gpt-4o(-2024-11-20)? in litellm [\d.]+, [\d-]+", listed_price(model).detail
+    )
 
 
 def test_a_clouds_own_row_goes_before_the_makers_with_its_surcharge() -> None:

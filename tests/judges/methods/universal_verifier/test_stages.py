@@ -10,9 +10,12 @@ import pytest
 
 from tests.judges.methods.universal_verifier.fara import recorded_scores, unscored
 from tests.judges.methods.universal_verifier.scripts import rubric_reply
+from tests.judges.runs import mug_run
 from trajudge.judges.methods.universal_verifier.model import (
     RubricItem,
+    baseline_totals,
     by_screenshot,
+    initial_url,
     majority,
     median_index,
     ranked_screenshots,
@@ -79,6 +82,29 @@ def test_screenshots_are_asked_about_once_for_all_their_criteria() -> None:
 )
 def test_majority(votes: list[bool | None], verdict: bool | None) -> None:
     assert majority(votes) is verdict
+
+
+def test_what_counts_before_the_screenshots_are_seen() -> None:
+    item = RubricItem(criterion="c", description="d", max_points=4)
+    assert (item.earned_points, item.penalty, item.counts, item.final_points) == (0, False, True, 0)
+    earned = item.model_copy(update={"earned_points": 3.0, "post_image_earned_points": 1.0})
+    penalty = earned.model_copy(update={"penalty": True})
+    unmet = earned.model_copy(update={"condition": "if asked", "is_condition_met": False})
+    met = unmet.model_copy(update={"is_condition_met": True})
+    assert baseline_totals([item, earned, penalty, unmet, met]) == (6.0, 12.0)
+    assert totals([item, earned, penalty, unmet, met]) == (3.0, 16.0)
+    assert (totals([]).score, totals([earned]).score) == (0.0, 0.25)
+
+
+def test_the_address_of_a_task() -> None:
+    """Not that of the first page; a search engine's empty page is none."""
+    for metadata, url in (
+        ({"init_url": " http://shop/ "}, "http://shop/"),
+        ({"init_url": " ", "start_url": "http://shop/"}, "http://shop/"),
+        ({"init_url": 7, "start_url": "http://shop/"}, "http://shop/"),
+        ({}, None),
+    ):
+        assert initial_url(mug_run(metadata=metadata)) == url
 
 
 def test_the_median_is_stable() -> None:
