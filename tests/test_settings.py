@@ -22,13 +22,14 @@ from trajudge.environments.settings import (
 )
 from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.labelling.settings import BuildConfig
+from trajudge.eval.runs.settings import RunConfig
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
 from trajudge.eval.settings import ScoreConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.settings import FidelityConfig, ListConfig, ShowConfig
 from trajudge.proxy.plan import AssetFault, FaultPlan, OfflineFault, PopupFault, TruncateFault
-from trajudge.proxy.settings import ServeConfig
+from trajudge.proxy.settings import ServeConfig, TaskConfig
 from trajudge.rewards.settings import (
     RewardConfig,
     RewardServerConfig,
@@ -131,6 +132,26 @@ def test_without_an_option_nothing_changes_from_one_release_to_the_next(
         name: default for name, default in defaults.items() if isinstance(default, float | int)
     }
     assert numbers == DEFAULTS[settings]
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "most"),
+    [
+        (RewardServerConfig, "port", 65_535),
+        (RunConfig, "samples", 10_000),
+        (GenerateConfig, "count", 10_000),
+        (SuiteSpecification, "count", 10_000),
+        (TaskConfig, "horizon", 10_000),
+    ],
+)
+def test_the_largest_number_that_is_taken(settings: type[Record], name: str, most: int) -> None:
+    for number, is_taken in ((most, True), (most + 1, False)):
+        places: list[object] = []
+        try:
+            settings.model_validate({name: number})
+        except ValidationError as refused:
+            places = [error["loc"] for error in refused.errors()]
+        assert ((name,) not in places) is is_taken
 
 
 def test_a_temperature_is_at_most_two() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,19 @@ from trajudge.judges.adapters.errors import (
     RateLimited,
     Refused,
 )
-from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.judging import REPAIR, ReplayClient, judge_trajectory
 from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
-from trajudge.judges.model import Judgment, Model, Reply, Skipped, Status, Verdict
+from trajudge.judges.model import (
+    Call,
+    Judgment,
+    Model,
+    Reply,
+    Request,
+    Skipped,
+    Status,
+    Usage,
+    Verdict,
+)
 from trajudge.trajectories.model import Trajectory
 
 
@@ -98,3 +109,49 @@ def test_a_mistake_in_a_judge_is_not_hidden() -> None:
 
     with pytest.raises(KeyError):
         asyncio.run(judge_trajectory("mine", judge, mug_run(), ScriptedAsk()))
+
+
+def test_what_nobody_counted_is_none() -> None:
+    """And a prompt is all that went in, from a cache or not."""
+    assert set(Usage().model_dump().values()) == {0}
+    assert Usage(input=1, cache_read=2, cache_write=4, output=8, reasoning=3).prompt == 7
+    assert Reply(text="").seconds == 0.0
+    fields: dict[str, Any] = {"stage": "", "request": "", "rung": "", "finish": "", "text": ""}
+    call = Call(**fields, usage=None, cost=None)
+    assert (call.seconds, call.cached) == (0.0, False)
+    key = mug_run().key
+    assert Judgment(key=key, judge="j", status=Status.OK).sample == 0
+    request = Request(endpoint="e", model="m", messages=())
+    assert (request.sample, request.hash) == (0, request.model_copy(update={"sample": 0}).hash)
+
+
+@pytest.mark.parametrize(
+    ("finish", "text", "said"),
+    [
+        ("context_overflow", "", "the prompt was too long"),
+        ("refused", "", "the model declined to answer"),
+    ],
+)
+@pytest.mark.parametrize("detail", ["", "as it was said"])
+def test_a_recorded_failure_is_raised_again(finish: str, text: str, said: str, detail: str) -> None:
+    fields: dict[str, Any] = {"stage": "verdict", "request": "", "rung": "", "text": text}
+    calls = (Call(**fields, finish=finish, usage=None, cost=None),)
+    status = Status.PROVIDER_ERROR
+    failed = Judgment(key=mug_run().key, judge="j", status=status, detail=detail, calls=calls)
+    client = ReplayClient(failed, lambda _: None)
+    assert not client.is_complete
+    with pytest.raises(CallFailed, match=f"^{detail or said}$"):
+        asyncio.run(client([]))
+    assert client.is_complete
+
+
+def test_a_refusal_in_words_is_given_back_as_it_came() -> None:
+    fields: dict[str, Any] = {"stage": "verdict", "request": "", "rung": "", "text": "I decline."}
+    calls = (
+        Call(**fields, finish="refused", usage=None, cost=None),
+        Call(**{**fields, "stage": REPAIR}, finish="stop", usage=None, cost=None),
+    )
+    refused = Judgment(key=mug_run().key, judge="j", status=Status.REFUSED, calls=calls)
+    client = ReplayClient(refused, lambda _: None)
+    assert asyncio.run(client([])) == Reply(text="I decline.", finish="refused")
+    assert client.is_complete, "without the corrective turn"

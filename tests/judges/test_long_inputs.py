@@ -15,6 +15,7 @@ from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Observation, Trajectory
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.truncate import TruncationLevel
 
 STATUS = "Thoughts: fine.\nStatus: success\nReward: 5"
 MODELS = ("aer-c", "aer-v", "nnetnav", "webvoyager", "webjudge")
@@ -149,11 +150,25 @@ def test_two_trees_are_full_then_pruned_then_cut() -> None:
     for pair, size in zip(found, sizes, strict=True):
         assert pair
         assert count_tokens(pair.before) + count_tokens(pair.after) <= size
-    assert two_trees(long, long, 50) is None
+    assert two_trees(long, long, 79) is None
+    assert two_trees(long, long, 80) is not None
     short = Observation(axtree_pruned=page)
     pair = two_trees(short, long, 4_000)
     assert pair
     assert (pair.before, len(pair.after) > 1_000) == (page, True)
+
+
+def test_of_two_trees_the_one_that_is_there_is_shown() -> None:
+    page = "[1] button 'x'\n"
+    full, pruned = Observation(axtree=page * 40), Observation(axtree=page * 40, axtree_pruned=page)
+    whole, small = count_tokens(page * 40), count_tokens(page)
+    level = TruncationLevel
+    assert two_trees(full, full, 2 * whole) == (level.FULL, page * 40, page * 40)
+    assert two_trees(Observation(), full, whole) == (level.FULL, "", page * 40)
+    assert two_trees(full, Observation(), whole) == (level.FULL, page * 40, "")
+    assert two_trees(pruned, full, whole + small) == (level.PRUNED, page, page * 40)
+    assert two_trees(full, pruned, whole + small) == (level.PRUNED, page * 40, page)
+    assert two_trees(pruned, full, 2 * whole) == (level.FULL, page * 40, page * 40)
 
 
 def test_a_run_of_one_step_has_no_change_to_describe() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,13 @@ from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.registry import (
     JUDGES,
+    JudgeEntry,
     check_representation,
     find_judge,
     judge_of_id,
     make_judge,
     split_model,
+    unfit,
 )
 from trajudge.util.errors import UserError
 
@@ -89,6 +92,45 @@ def test_the_id_tells_variants_apart(name: str, options: dict[str, object], judg
     assert make_judge(name, options)[0] == judge_id
 
 
+PROMPT = {"max_prompt_tokens": 120_000}
+OF_A_MODEL = {"structured": False, **PROMPT}
+DEFAULTS: dict[str, dict[str, float]] = {
+    "aer-c": OF_A_MODEL,
+    "aer-v": OF_A_MODEL,
+    "browser-use": {**OF_A_MODEL, "screenshots": 10, "characters": 40_000},
+    "cascade": {"unsure": 0.2},
+    "claims-first": {**OF_A_MODEL, "pages": 3, "page_tokens": 6_000},
+    "heuristic": {"cycle_length": 4, "cycle_repeats": 3, "commitments": 2},
+    "insta": {
+        **OF_A_MODEL,
+        **{"observations": 5, "actions": 5, "page_tokens": 2_048, "threshold": 0.5},
+    },
+    "logprob": {**PROMPT, "threshold": 0.5},
+    "nnetnav": OF_A_MODEL,
+    "rubric": {**OF_A_MODEL, "per_criterion": 2},
+    "simplified": {**OF_A_MODEL, "frames": 1},
+    "universal-verifier": {
+        **PROMPT,
+        **{"user_simulator": False, "filter": True, "failures": False, "validity": False},
+        **{"last_page": True, "image_last": False, "votes": 1, "attempts": 5, "per_criterion": 5},
+        **{"process_threshold": 0.8, "reply_tokens": 8_192},
+    },
+    "webjudge": {**OF_A_MODEL, "threshold": 3, "screenshots": 50, "note_tokens": 1_000},
+    "webvoyager": {**OF_A_MODEL, "screenshots": 15},
+}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_numbers_and_switches_of_a_judge_by_default(name: str) -> None:
+    fields = JUDGES[name].options_class.model_fields
+    numbers = {
+        option: field.default
+        for option, field in fields.items()
+        if isinstance(field.default, int | float)
+    }
+    assert numbers == DEFAULTS.get(name, {})
+
+
 @table(
     "name representation sentence",
     """
@@ -122,6 +164,50 @@ def test_whose_model_is_shown_pictures(name: str, roles: set[str]) -> None:
     assert find_judge("simplified").needs_pictures("judge", "both")
 
 
+def test_a_judge_of_which_nothing_else_is_said_asks_a_model_of_its_own_prompts() -> None:
+    entry = JudgeEntry(name="x", make=JUDGES["simplified"].make)
+    switches = (entry.needs_model, entry.composed, entry.logprobs, entry.is_own)
+    assert switches == (True, False, False, False)
+    assert entry.is_repaired
+    for other in (JUDGES["heuristic"], JUDGES["logprob"], replace(entry, is_own=True)):
+        assert not other.is_repaired
+    assert entry.needs_pictures("judge", "screenshot") and entry.needs_pictures("judge", "both")
+    assert not entry.needs_pictures("judge", None)
+    assert not entry.needs_pictures("captioner", "both")
+    shown = replace(entry, representations=("screenshot", "axtree"))
+    assert shown.needs_pictures("judge", None) and not shown.needs_pictures("judge", "axtree")
+    captioned = replace(shown, pictures="captioner")
+    assert captioned.needs_pictures("captioner", "axtree")
+    assert not captioned.needs_pictures("judge", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "defence", "why"),
+    [
+        ("heuristic", "nonce", "asks no model, and nonce changes prompts"),
+        ("heuristic", "cross_modal", ""),
+        ("panel", "nonce", ""),
+        ("logprob", "canary", "answers with one word, which no canary fits"),
+        ("logprob", "nonce", ""),
+        ("simplified", "canary", ""),
+        ("simplified", "nonce", ""),
+    ],
+)
+def test_which_defence_a_judge_cannot_have(name: str, defence: str, why: str) -> None:
+    assert unfit(JUDGES[name], defence) == why
+    own = unfit(replace(JUDGES["simplified"], is_own=True), defence)
+    known = "which tags its prompts have is not known, and nonce ends them"
+    assert own == (known if defence == "nonce" else "")
+
+
+def test_up_to_three_corrective_turns_may_be_taken() -> None:
+    for turns in (0, 3):
+        assert make_judge("simplified", {"repair": turns})[0] == "simplified-axtree"
+    for wrong in (-1, 4, True, "3"):
+        with pytest.raises(UserError, match=f"repair = {wrong!r}: give a number from 0 to 3"):
+            make_judge("simplified", {"repair": wrong})
+
+
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
@@ -130,7 +216,8 @@ def test_whose_model_is_shown_pictures(name: str, roles: set[str]) -> None:
             {},
             "--judge simplfied: no such judge, did you mean 'simplified'",
         ),
-        ("simplified", {"colour": 1}, "no option 'colour'; it takes "),
+        ("zzz", {}, "--judge zzz: no such judge; there are "),
+        ("simplified", {"colour": 1}, "no option 'colour'; it takes prompts, untrusted, "),
         ("rule-based", {"representation": "axtree"}, "no option 'representation'; it takes none"),
         ("simplified", {"representation": "html"}, "representation = 'html'"),
         ("heuristic", {"cycle_length": "x"}, "cycle_length = 'x'"),

@@ -161,7 +161,7 @@ def fit(
     rng: np.random.Generator,
     *,
     names: Sequence[str] = FEATURES,
-    target_precision: float = 0.85,
+    target_precision: float,
 ) -> TelemetryModel:
     """Fit the model on ``rows`` (n, len(FEATURES)), ``labels`` (n,) and ``groups`` (n,); ``names``
     are the features to use.
@@ -222,16 +222,16 @@ def out_of_fold(
     labels: NDArray[np.bool_],
     groups: NDArray[np.str_],
     rng: np.random.Generator,
-    count: int = 5,
 ) -> NDArray[np.float64]:
     """Predict P(success) of every row (n,) by a regression trained without its group.
 
-    Fewer folds where fewer groups have a label of each kind, so that every training part has both.
+    Five folds, fewer where fewer groups have a label of each kind, so that every training part has
+    both.
     Raises ValueError if only one group has one of the kinds.
     """
     probabilities = np.zeros(len(labels))
     rarest = min(len(set(groups[labels == kind])) for kind in (True, False))
-    for train, test in folds_of(labels, groups, rng, min(count, rarest)):
+    for train, test in folds_of(labels, groups, rng, min(5, rarest)):
         probabilities[test] = predicted(rows[train], labels[train], rows[test])
     return probabilities
 

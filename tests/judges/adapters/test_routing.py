@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.llm_server import LlmServer, always
 from tests.tables import table
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import clean_url
+from trajudge.judges.adapters.local import is_local, local_model, shown_model
 from trajudge.judges.adapters.routing import is_loopback, make_adapter, route
 from trajudge.util.errors import UserError
 
@@ -89,6 +91,13 @@ def test_a_url_is_shown_as_it_is_asked() -> None:
     for url in ("http://user@host/v1", "http://host/v1?key=x"):
         with pytest.raises(UserError, match=r"^--base-url http://host/v1: a user, a password or a"):
             clean_url(url)
+
+
+def test_a_local_model_is_named_by_its_file() -> None:
+    names = ["local", "local:/a/b.gguf", "locally", "gpt-4o"]
+    assert [is_local(name) for name in names] == [True, True, False, False]
+    assert local_model("local:/a/b.gguf") == (Path("/a/b.gguf"), "local:b")
+    assert [shown_model(name) for name in names] == ["local", "local:b", "locally", "gpt-4o"]
 
 
 def test_a_script_is_needed_by_the_scripted_adapter() -> None:

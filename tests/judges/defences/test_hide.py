@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.judges.runs import mug_run
 from trajudge.judges.defences import NOT_SHOWN, without
 from trajudge.judges.judging import NoModel
 from trajudge.judges.model import Message, Reply, Text, Verdict
@@ -111,6 +112,15 @@ def test_every_judge_takes_it() -> None:
         assert hiding == f"{plain}-no-reasoning"
         taken += 1
     assert taken > 10
+
+
+def test_what_is_not_there_is_not_hidden() -> None:
+    silent = mug_run(answer=None)
+    assert without(silent, ("answer",)) == silent
+    hidden = without(mug_run(), ("reasoning",))
+    assert hidden.answer == "Done."
+    assert [step.reasoning for step in hidden.steps] == [NOT_SHOWN, NOT_SHOWN, None]
+    assert [step.action for step in hidden.steps] == [step.action for step in mug_run().steps]
 
 
 def test_a_judge_without_a_model_reads_no_reasoning(run: Trajectory) -> None:

@@ -15,11 +15,22 @@ from tests.judges.runs import StagedAsk, seen_run, texts
 from trajudge.eval.runs.plan import plan_runs, shown_options
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunRequest
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.judges.defences import DEFENCES, MARK, marked, nonce_of
+from trajudge.judges.defences import (
+    DEFENCES,
+    MARK,
+    Defences,
+    after_material,
+    before_material,
+    marked,
+    nonce_of,
+    own_options,
+    read_defences,
+    with_room,
+)
 from trajudge.judges.judging import FAILURES, CallArgs
 from trajudge.judges.model import Message, Text
 from trajudge.judges.registry import JUDGES, find_judge, make_judge
-from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.model import Record, Trajectory
 from trajudge.util.errors import UserError
 
 ASKING = [name for name, entry in JUDGES.items() if entry.needs_model]
@@ -181,6 +192,55 @@ def test_a_judge_of_a_users_own_has_all_but_the_nonce(tmp_path: Path) -> None:
     assert f"All{MARK}of{MARK}it" in prompt and prompt.count(run().goal.strip()) == 2
     with pytest.raises(UserError, match="which tags its prompts have is not known"):
         make_judge(str(file), {"nonce": 1})
+
+
+def test_an_id_tells_every_defence_and_none_is_on_by_itself() -> None:
+    on = Defences(hide="reasoning", two_pass="answer", cross_modal="fail", datamark=True, nonce=0)  # type: ignore[arg-type]
+    assert on.suffix == "-no-reasoning-datamark-nonce-two-pass-answer-cross-modal-fail"
+    off = Defences()
+    assert (off.datamark, off.sandwich, off.suffix, off.given) == (False, False, "", {})
+
+
+def test_an_option_of_the_judges_own_is_no_defence() -> None:
+    class Own(Record):
+        canary: int = 0
+
+    given = {"canary": 1, "hide": "answer", "datamark": True, "repair": 1, "other": 2}
+    assert own_options(Own, given) == {"canary": 1, "other": 2}
+    assert read_defences("own", Own, given) == Defences(hide=("answer",), datamark=True)
+
+
+def test_the_room_that_defences_take() -> None:
+    options = find_judge("simplified").options_class.model_validate({"max_prompt_tokens": 10_000})
+
+    def room(**on: Any) -> object:
+        return getattr(with_room(options, Defences(**on)), "max_prompt_tokens", None)
+
+    assert room() == room(hide=("answer",)) == 10_000
+    assert room(sandwich=True, datamark=True) == 10_000 - 500 - 100
+    assert room(nonce=1, canary=1) == 8_500 - 100 - 150
+    heuristic = find_judge("heuristic").options_class()
+    assert with_room(heuristic, Defences(datamark=True)) == heuristic
+
+
+def test_what_is_added_stands_before_or_after_all_material() -> None:
+    def turns(*texts: str) -> list[Message]:
+        roles = {"s": "system", "a": "assistant", "u": "user"}
+        return [
+            Message(role=roles[text[0]], parts=(Text(text=text),) if text[1:] else ())  # type: ignore[arg-type]
+            for text in texts
+        ]
+
+    def shown(messages: list[Message]) -> list[str]:
+        return [part.text for one in messages for part in one.parts if isinstance(part, Text)]
+
+    several = turns("s1", "u1", "a1", "u2", "a2")
+    assert shown(after_material(several, "T")) == ["s1", "u1", "a1", "u2\n\nT", "a2"]
+    assert shown(before_material(several, "T")) == ["s1", "T\n\nu1", "a1", "u2", "a2"]
+    assert shown(before_material(turns("s1"), "T")) == shown(after_material(turns("s1"), "T"))
+    assert shown(before_material(turns("s1"), "T")) == ["s1", "T"]
+    assert shown(before_material(turns("u"), "T")) == ["T\n\n"]
+    assert shown(after_material(turns("u"), "T")) == ["T"]
 
 
 def test_what_is_off_is_as_if_it_was_not_named() -> None:

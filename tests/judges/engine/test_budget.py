@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.judges.engine.parts import Scripted, engine, request, run
-from trajudge.judges.engine.budget import Budget, BudgetSpent, Payments
+from trajudge.judges.engine.budget import (
+    Budget,
+    BudgetSpent,
+    Payments,
+    Reservation,
+    dollars_by_request,
+    tokens_of,
+)
 from trajudge.judges.model import Usage
 from trajudge.util.errors import UserError
 
@@ -103,6 +110,14 @@ def test_a_limit_needs_a_price() -> None:
     with pytest.raises(UserError, match=r"'unknown'.*--max-cost"):
         Budget(a_dollar_a_token, limit=1).require_price("unknown")
     Budget(a_dollar_a_token).require_price("unknown")
+
+
+def test_what_is_counted_of_a_call() -> None:
+    assert tokens_of(Usage(input=1, cache_read=2, cache_write=4, output=8, reasoning=3)) == 15
+    reserved = Reservation("m", 3.0)
+    assert (reserved.cost, reserved.is_unpriced, reserved.is_presumed) == (0.0, False, False)
+    attempts = {"a": ("x", 1.0), "b": ("x", None), "c": ("y", None), "d": ("x", 2.0)}
+    assert dollars_by_request(attempts) == {"x": 3.0}
 
 
 def test_the_engine_never_spends_more_than_the_limit() -> None:

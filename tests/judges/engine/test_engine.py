@@ -18,7 +18,7 @@ from tests.judges.engine.parts import Scripted, ask_all, echo, engine, now, requ
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.engine.budget import Budget
-from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.cache import Cache, SentCalls
 from trajudge.judges.engine.engine import CallCounts, Engines, reasons
 from trajudge.judges.engine.limits import Limiter
 from trajudge.judges.engine.retry import Retry
@@ -234,6 +234,27 @@ def test_a_narrow_window_is_told_with_its_server_if_there_are_several(path: Path
     assert run(main(Scripted())) == "window 3 of 4, 2 retries"
     assert run(main(Scripted(), Other())) == "test: window 3 of 4, test: 2 retries"
     assert CallCounts() == CallCounts(0, 0, 0, 0, 0, 0, 0)
+
+
+def test_parameters_are_kept_once_with_the_adapter_that_sent_them() -> None:
+    sent, adapter = SentCalls(), Scripted()
+    noted = []
+    for parameters, cached in (
+        ({}, False),
+        ({"a": 1}, True),
+        ({"a": 1}, True),
+        ({"a": 1}, False),
+        ({"a": 1}, True),
+        ({"b": 1}, False),
+        ({"b": 1}, False),
+        ({"a": 1}, False),
+    ):
+        sent.note(adapter, "m", parameters, cached=cached)
+        noted.append(sent.changes)
+    assert noted == [0, 1, 1, 2, 2, 3, 3, 3]
+    a, b = sent
+    assert (a.adapter, b.adapter) == ("scripted", "scripted")
+    assert [dict(one.parameters) for one in (a, b)] == [{"a": 1}, {"b": 1}]
 
 
 def test_stop_lets_what_is_in_flight_finish(path: Path) -> None:

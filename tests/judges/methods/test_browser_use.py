@@ -12,10 +12,11 @@ from tests.judges.http_judging import judged_over_http
 from tests.judges.methods.replies import BROWSER_USE, JUDGEMENT
 from tests.judges.runs import StagedAsk, mug_run, pictures, seen_run, texts
 from tests.llm_server import LlmServer, at
-from trajudge.judges.methods.browser_use import BrowserUse, BrowserUseOptions
+from trajudge.judges.methods.browser_use import BrowserUse, BrowserUseOptions, RunTexts
 from trajudge.judges.model import Skipped
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Observation, Step, Trajectory
+from trajudge.trajectories.needs import last
 from trajudge.util.errors import UserError
 
 
@@ -158,6 +159,22 @@ def test_task_steps_and_answer_are_each_cut_from_the_beginning() -> None:
     assert "g" * 577 + "[" in prompt
     assert "g" * 578 not in prompt
     assert asked.rung == "full"
+
+
+def test_a_text_is_cut_from_one_character_too_many() -> None:
+    texts_of_run = RunTexts("x" * 30, "y" * 31, "", None)
+    assert texts_of_run.cut(30, "~") == RunTexts("x" * 30, "y" * 7 + "~", "", None)
+
+
+def test_the_packages_prompts_ask_by_a_schema_unless_told_otherwise() -> None:
+    def form(**options: str) -> str:
+        return BrowserUseOptions.model_validate(options).form
+
+    published = {"prompts": "browser-use", "date": "today"}
+    assert [form(), form(answer="schema"), form(**published)] == ["text", "schema", "schema"]
+    assert form(**published, answer="text") == "text"
+    assert BrowserUseOptions(representation="none").needs.screenshots == ()
+    assert BrowserUseOptions(screenshots=4).needs.screenshots == last(4)
 
 
 def test_what_does_not_fit_is_cut_until_the_model_takes_it(tmp_path: Path) -> None:

@@ -15,9 +15,16 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.errors import ContextOverflow
 from trajudge.judges.judging import judge_trajectory
-from trajudge.judges.methods.claims_first import ClaimsFirst, ClaimsFirstOptions, NumberedPage
+from trajudge.judges.methods.claims_first import (
+    ClaimsFirst,
+    ClaimsFirstOptions,
+    NumberedPage,
+    ShownRecord,
+    parse_claims,
+)
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import count_tokens
 
@@ -165,6 +172,33 @@ def test_a_run_without_a_page_is_skipped() -> None:
 
 
 NO_TREE = {"axtree": None, "axtree_pruned": None}
+
+
+def test_a_page_keeps_two_thirds_of_its_lines_from_the_beginning() -> None:
+    lines = {number: f"[{number}] button 'Order number {number}'" for number in range(1, 21)}
+    page = NumberedPage(3, lines, 20)
+    shown = page._replace(lines={n: lines[n] for n in (1, 2, 3, 4, 5, 6, 18, 19, 20)})
+    assert "\n[... 11 lines left out ...]\n3:18 " in shown.text
+    room = count_tokens(shown.text)
+    assert page.within(room) == shown
+    fewer = page.within(room - 1)
+    assert [*fewer.lines] == [1, 2, 3, 4, 5, 18, 19, 20][: len(fewer.lines)]
+    assert page.within(count_tokens(page.text)) is page
+
+
+def test_at_most_twenty_claims_are_one_line_each() -> None:
+    def claims(count: int) -> list[str]:
+        return parse_claims(json.dumps({"claims": ["It is\n done."] * count}))
+
+    assert claims(20) == ["It is done."] * 20
+    with pytest.raises(ParseFailure):
+        claims(21)
+
+
+def test_words_without_a_word_stand_nowhere() -> None:
+    record = ShownRecord({"1:2": "[4] button 'Place order'", "1:3": ""})
+    quotes = [("1:2", "button, place"), ("1:2", "button place or"), ("1:2", "..."), ("1:3", "")]
+    assert [record.holds(*quote) for quote in quotes] == [True, False, False, False]
 
 
 def test_only_lines_that_were_shown_can_be_cited() -> None:

@@ -12,7 +12,7 @@ from tests.judges.http_judging import judged_over_http
 from tests.judges.methods.replies import INSTA, SCORES
 from tests.judges.runs import StagedAsk, mug_run, seen_run, texts
 from tests.llm_server import LlmServer, always, at
-from trajudge.judges.methods.insta import Insta, InstaOptions
+from trajudge.judges.methods.insta import Insta, InstaOptions, acting_steps, last_steps
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.tokens import count_tokens
@@ -75,6 +75,19 @@ def test_only_the_end_of_the_run_is_shown_each_page_before_its_action() -> None:
     assert ["<page>" in step for _, step in steps] == [False, True, True]
     assert ["<action>" in step for _, step in steps] == [True, True, True]
     assert steps[1][1].index("<page>") < steps[1][1].index("<action>")
+
+
+def test_the_source_pairs_the_last_pages_with_the_last_actions() -> None:
+    run = _acting(6)
+    for observations, actions, pages, acted in (
+        (2, 3, [False, True, True], [True, True, True]),
+        (3, 2, [True, True, True], [False, True, True]),
+    ):
+        shown = acting_steps(run, observations, actions)
+        assert [step.number for step in shown] == [4, 5, 6]
+        assert [step.page is not None for step in shown] == pages
+        assert [step.action is not None for step in shown] == acted
+        assert shown == last_steps(run, observations, actions)
 
 
 def test_by_default_five_pages_and_five_actions_as_in_the_source() -> None:

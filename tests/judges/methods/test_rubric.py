@@ -23,7 +23,7 @@ from trajudge.judges.methods.rubric import (
     most_relevant,
     parse_findings,
 )
-from trajudge.judges.model import Judgment
+from trajudge.judges.model import Judgment, Verdict
 from trajudge.judges.prompting import Shot
 from trajudge.judges.replies import ParseFailure
 
@@ -144,6 +144,32 @@ def test_among_equally_relevant_ones_the_later_comes_first() -> None:
     shots = [Shot(number, png()) for number in (1, 2, 3)]
     chosen = most_relevant(shots, [[5, 0], [5, 9], [5, 0]], 1)
     assert [shot.number for shot in chosen] == [3, 2]
+    every = most_relevant(shots, [[1, 9], [5, 9], [5, 2]], 5)
+    assert [shot.number for shot in every] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("scores", "success", "told"),
+    [
+        ((0.5, 0.0), True, "Step 2 puts it in."),
+        ((0.49, 1.0), False, "Step 2 puts it in. [critical criteria failed: 1]"),
+    ],
+)
+def test_a_critical_criterion_fails_below_a_half(
+    scores: tuple[float, float], success: bool, told: str
+) -> None:
+    criteria = [Criterion(1, "a", critical=True), Criterion(2, "b", critical=False)]
+    assert parse_findings(findings(*scores), criteria, 3) == Verdict(
+        success=success,
+        side_effect=False,
+        scores={"process_score": sum(scores) / 2, "outcome": 1.0},
+        reasoning=told,
+    )
+    rejected = parse_findings(findings(*scores, outcome=False), criteria, 3)
+    assert (rejected.success, rejected.reasoning) == (False, "Step 2 puts it in.")
+    for number in (0, 4):
+        with pytest.raises(ParseFailure, match=f"step {number} is cited, and the run has 3 steps"):
+            parse_findings(findings(side_effect_steps=[1, 3, number]), criteria, 3)
 
 
 @given(

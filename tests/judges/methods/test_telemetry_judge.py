@@ -22,6 +22,8 @@ from trajudge.judges.telemetry import (
     features,
     fit,
     folds_of,
+    logistic_regression,
+    out_of_fold,
     read_model,
 )
 from trajudge.trajectories.model import Step, Trajectory
@@ -58,6 +60,12 @@ def test_what_a_run_does_not_tell_is_not_a_number() -> None:
     values = told(run_of("click('1')", truncated=None))
     assert isnan(values["budget_exhausted"])
     assert isnan(values["log_input_tokens"])
+    recorded = {"cum_input_tokens": 0.0, "cum_output_tokens": -1.0, "cum_n_retry": 3.0}
+    values = told(run_of("click('1')", telemetry=recorded))
+    assert (values["log_input_tokens"], values["ends_infeasible"]) == (0.0, 0.0)
+    assert isnan(values["log_output_tokens"])
+    assert np.expm1(values["log_retries"]) == pytest.approx(3)
+    assert told(run_of("report_infeasible('no')"))["ends_infeasible"] == 1.0
 
 
 def test_no_reward_comes_in() -> None:
@@ -102,13 +110,13 @@ def test_learns_what_decides_and_keeps_the_precision_it_aims_at() -> None:
 
 
 def test_the_same_seed_gives_the_same_model() -> None:
-    first, again = (fit(*made(), np.random.default_rng(3)) for _ in range(2))
+    first, again = (fit(*made(), np.random.default_rng(3), target_precision=0.85) for _ in range(2))
     assert first == again
 
 
 def test_the_file_s_model_says_what_sklearn_s_said() -> None:
     rows, labels, groups = made()
-    model = fit(rows, labels, groups, np.random.default_rng(0))
+    model = fit(rows, labels, groups, np.random.default_rng(0), target_precision=0.85)
     reread = TelemetryModel.model_validate_json(model.model_dump_json())
     assert reread == model
     from sklearn.linear_model import LogisticRegression
@@ -117,6 +125,25 @@ def test_the_file_s_model_says_what_sklearn_s_said() -> None:
     theirs = LogisticRegression(C=0.3, max_iter=2000).fit(standard, labels)
     ours = [reread.probability(row) for row in rows.tolist()]
     np.testing.assert_allclose(ours, theirs.predict_proba(standard)[:, 1], rtol=0, atol=1e-12)
+    plain = LogisticRegression().fit(standard, labels)
+    weights, intercept = logistic_regression(standard, labels)
+    np.testing.assert_allclose(weights, plain.coef_[0], rtol=0, atol=1e-12)
+    assert intercept == pytest.approx(plain.intercept_[0], abs=1e-12)
+
+
+def test_held_out_chances_are_those_of_scikit_learn_in_five_folds() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rows, labels, groups = made()
+    ours = out_of_fold(rows, labels, groups, np.random.default_rng(2))
+    for train, test in folds_of(labels, groups, np.random.default_rng(2), 5):
+        scaled = (rows - rows[train].mean(axis=0)) / rows[train].std(axis=0)
+        theirs = LogisticRegression(C=0.3, max_iter=2000).fit(scaled[train], labels[train])
+        chances = theirs.predict_proba(scaled[test])[:, 1]
+        np.testing.assert_allclose(ours[test], chances, rtol=0, atol=1e-9)
+    scarce = np.arange(len(labels)) // 4 < 2  # two tasks, and with them two folds
+    both = out_of_fold(rows, scarce, groups, np.random.default_rng(2))
+    assert np.all(np.isfinite(both)) and np.all(both > 0)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -146,7 +173,8 @@ def test_without_a_threshold_that_reaches_the_target_nothing_is_accepted() -> No
 @pytest.fixture
 def model_file(tmp_path: Path) -> Path:
     path = tmp_path / "model.json"
-    path.write_text(fit(*made(), np.random.default_rng(0)).model_dump_json())
+    model = fit(*made(), np.random.default_rng(0), target_precision=0.85)
+    path.write_text(model.model_dump_json())
     return path
 
 

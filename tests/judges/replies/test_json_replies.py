@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.judges.replies import FALLBACK, ParseFailure, flag, number_in, parse_json
+from trajudge.judges.answers import AnswerOptions, GradeAnswer
+from trajudge.judges.replies import (
+    FALLBACK,
+    ParseFailure,
+    flag,
+    number_in,
+    parse_json,
+    whole_number_in,
+)
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
@@ -92,3 +100,29 @@ def test_values_of_a_wrong_kind_are_said() -> None:
         with pytest.raises(ParseFailure, match="not 0 to 1"):
             number_in({"success": wrong}, "success", 0, 1)
     assert number_in({"success": 1}, "success", 0, 1) == 1.0
+    assert [whole_number_in({"n": n}, "n", 1, 4) for n in (1, 4, 2.0)] == [1, 4, 2]
+    with pytest.raises(ParseFailure, match=r"the reply says n = 2\.5, no whole number"):
+        whole_number_in({"n": 2.5}, "n", 1, 4)
+
+
+def test_the_schema_of_a_grade_holds_its_whole_scale() -> None:
+    answer = GradeAnswer("thoughts", "grade", 1, 5)
+    schema = answer.schema["json_schema"]["schema"]
+    assert schema["properties"]["grade"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+    assert [*schema["properties"]] == ["thoughts", "grade"]
+
+
+@pytest.mark.parametrize(
+    ("options", "form"),
+    [
+        (AnswerOptions(), "text"),
+        (AnswerOptions(structured=True), "schema"),
+        (AnswerOptions(answer="schema"), "schema"),
+        (AnswerOptions(answer="text", structured=True), "text"),
+    ],
+)
+def test_a_schema_is_asked_for_where_the_model_takes_one(options: AnswerOptions, form: str) -> None:
+    assert options.form == form
+    assert options.answer_format({"type": "x"}) == (
+        {} if form == "text" else {"response_format": {"type": "x"}}
+    )

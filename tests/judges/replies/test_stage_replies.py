@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from trajudge.judges.model import Reply
 from trajudge.judges.replies import (
     ParseFailure,
     ReplyParseError,
+    check_reply,
     error_context,
     gather_bounded,
     nonempty_text,
@@ -106,3 +108,27 @@ def test_so_many_at_once_and_no_more() -> None:
 
     asyncio.run(gather_bounded([one] * 9, at_once=4))
     assert most == 4
+    asyncio.run(gather_bounded([one] * 20))
+    assert most == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "thoughts", "finish", "said"),
+    [
+        ("an answer", "a thought", "stop", ""),
+        ("an answer", "a thought", "length", ""),
+        ("", "a thought", "length", "ran out of output tokens inside its reasoning"),
+        ("<think>a thought", "", "length", "ran out of output tokens inside its reasoning"),
+        ("<think>a thought</think>", "", "length", ""),
+        ("", "a thought", "stop", "the answer is empty, all of it is in reasoning_content"),
+        ("<think>one</think>", "a thought", "stop", "the answer is empty"),
+        ("", "", "stop", ""),
+    ],
+)
+def test_a_reply_without_an_answer(text: str, thoughts: str, finish: Any, said: str) -> None:
+    reply = Reply(text=text, thoughts=thoughts, finish=finish)
+    if said:
+        with pytest.raises(ReplyParseError, match=said):
+            check_reply(reply)
+    else:
+        assert check_reply(reply).answer == ("an answer" if text == "an answer" else "")

@@ -100,6 +100,8 @@ def test_a_picture_of_the_goal_is_asked_for_as_well(heuristic: Server) -> None:
         ("/v1/rewards", b"{", 400, "the body is not JSON"),
         ("/v1/rewards", b"[]", 400, "the body is not a JSON object"),
         ("/v1/rewards", {"items": []}, 400, "a list of 1 to 1000 objects"),
+        ("/v1/rewards", {"items": {"id": "x"}}, 400, "a list of 1 to 1000 objects"),
+        ("/v1/rewards", {"items": [{"id": "x"}] * 1001}, 400, "a list of 1 to 1000 objects"),
         ("/v1/rewards", {"items": [{}]}, 400, 'item 0 has neither a "trajectory" nor an "id"'),
         ("/v1/rewards", {"items": [{"trajectory": {}}]}, 422, 'it has no "format"'),
         ("/v1/rewards", {"items": [{"trajectory": {"format": 1}}]}, 422, "item 0: trajectory: "),
@@ -114,7 +116,12 @@ def test_a_picture_of_the_goal_is_asked_for_as_well(heuristic: Server) -> None:
         ("/v1/trajectories", {"id": "", "trajectory": {"format": 1}}, 400, "an id is a text"),
         ("/get_reward", {"query": ["x"]}, 400, '"labels" must be a list'),
         ("/get_reward", {"query": ["x", "y"], "labels": ["e"]}, 400, '1 ids for 2 in "query"'),
+        ("/get_reward", {"labels": []}, 400, '"labels" must be a list'),
+        ("/get_reward", {"labels": "e"}, 400, '"labels" must be a list'),
+        ("/aggregate_metrics", {"verify_responses": {}}, 400, "must be a list of objects"),
+        ("/aggregate_metrics", {"verify_responses": [1]}, 400, "must be a list of objects"),
         ("/rm", {"label": 3}, 400, "an id is a text"),
+        ("/rm", {"label": "x" * 513}, 400, "an id is a text of 1 to 512 characters"),
         ("/v1/chat/completions", {"messages": []}, 400, "the last message must be"),
         ("/nowhere", {}, 404, "Not Found"),
     ],
@@ -146,6 +153,18 @@ def test_fields_that_a_trainer_sends_of_its_own_are_no_mistake(
     for part in reward:
         value = value[part]
     assert (answer.status, type(value)) == (200, float)
+
+
+def test_as_much_is_taken_as_is_said(heuristic: Server) -> None:
+    items = [{"id": f"{number:0512}"} for number in range(1_000)]
+    answer = heuristic.ask("/v1/rewards", {"items": items, "deadline": 0.01})
+    assert {one["abstained"] for one in answer.content["rewards"]} == {"unknown"}
+    assert answer.content["neutral_values"] == [0.4] * 1_000
+    assert heuristic.ask("/v1/reference").content == {"judge": None, "points": []}
+    card = heuristic.ask("/v1/card").content
+    absent = {name for name in ("calibration", "decision", "reference") if card[name] is None}
+    assert absent == {"calibration", "decision", "reference"}
+    assert (heuristic.ask("/readyz").status, answer.status) == (200, 200)
 
 
 def test_an_unknown_id_is_the_neutral_value_of_the_options(heuristic: Server) -> None:

@@ -34,15 +34,19 @@ from trajudge.util.files import (
     UnsafeFile,
     check_file,
     check_folder,
+    lock,
     make_folder,
     open_regular,
     read_regular,
+    refuse_repeated,
+    remove,
     replacing,
     save_bytes,
     write_bytes,
 )
-from trajudge.util.jsonl import decode, encode, read_lines, repaired
-from trajudge.util.validation import read_records
+from trajudge.util.jsonl import Line, decode, encode, read_lines, repaired
+from trajudge.util.masking import MASK, is_secret_header, remember, without_known
+from trajudge.util.validation import read_record, read_records, read_token
 
 
 def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -74,6 +78,18 @@ def test_a_cache_keeps_the_last_content_of_a_name_and_no_other_file(tmp_path: Pa
         cache.put("a", content)
         assert FileCache(tmp_path / "cache", 1_000).get("a") == content
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["a"]
+
+
+def test_a_cache_is_looked_at_whenever_a_sixteenth_of_it_was_written(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path, 16 * (32 + 100))
+    for number in range(16):
+        cache.put(str(number), bytes(100))
+        os.utime(tmp_path / str(number), (number, number))
+    for number in (16, 17):
+        cache.put(str(number), bytes(100))
+        assert len([*tmp_path.iterdir()]) == 16
+    (tmp_path / "17").write_bytes(bytes(132))
+    assert (cache.get("16"), cache.get("17")) == (bytes(100), None)
 
 
 _WRITER = """
@@ -249,6 +265,77 @@ def test_a_file_beyond_the_limit_is_not_read_and_the_limit_is_said(folder: Path)
         DataFolder(folder).read(path, 256 * 2**20)
 
 
+def test_a_large_file_with_holes_is_read_only_by_who_does_not_read_its_lines(
+    folder: Path,
+) -> None:
+    path = folder / "sparse.json"
+    path.touch()
+    for size in (2**28, 2**28 + 1):
+        os.truncate(path, size)
+        open_regular(path).close()
+        if size == 2**28:
+            open_regular(path, sparse=False).close()
+    with pytest.raises(
+        UnsafeFile, match=r"^sparse\.json is a sparse file \(268,435,457 bytes, most"
+    ):
+        open_regular(path, sparse=False)
+    path.write_bytes(b"whole")
+    open_regular(path, sparse=False).close()
+
+
+def test_what_is_a_file_of_the_folder(folder: Path) -> None:
+    data = DataFolder(folder)
+    assert data.has_file(folder / "deep" / "a.json")
+    for other in (folder / "deep", folder / "none", folder.parent / "data2" / "a.json"):
+        assert not data.has_file(other)
+
+
+def test_a_lock_makes_its_file_unless_told_otherwise(tmp_path: Path) -> None:
+    assert lock(tmp_path / "lock", create=False) is None
+    first = lock(tmp_path / "lock")
+    assert first is not None
+    assert lock(tmp_path / "lock") is None
+    remove(tmp_path / "lock", first)
+    assert not (tmp_path / "lock").exists()
+
+
+def test_a_folder_that_is_given_twice_is_named_in_both_spellings(tmp_path: Path) -> None:
+    again = tmp_path / "x" / ".."
+    refuse_repeated([tmp_path, tmp_path / "x"])
+    for second, told in ((tmp_path, "is"), (again, f"is the folder {tmp_path}, which is")):
+        with pytest.raises(UserError, match=f"^{second}: {told} given twice: give each folder"):
+            refuse_repeated([tmp_path, second])
+
+
+def test_the_system_s_reason_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        UserError, match=r"cannot be written \((File exists|Not a directory)\): name"
+    ):
+        save_bytes(tmp_path / "file" / "x.json", b"")
+    with pytest.raises(UserError, match=r"cannot be read \(No such file or directory\): mend it$"):
+        read_record(tmp_path / "none", Words, "mend it")
+    with pytest.raises(UserError, match=r"none: cannot be read \(No such file or directory\)$"):
+        read_record(tmp_path / "none", Words)
+
+
+def test_a_token_has_sixteen_characters(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("x" * 16 + "\n")
+    assert read_token(tmp_path / "token").get_secret_value() == "x" * 16
+    (tmp_path / "token").write_text("x" * 15 + "\n")
+    with pytest.raises(UserError, match="its token has fewer than 16 characters"):
+        read_token(tmp_path / "token")
+
+
+def test_what_is_remembered_is_masked_if_it_is_not_as_short_as_a_word() -> None:
+    remember("abcdefg-", "abcdefg")
+    assert without_known("of abcdefg- and abcdefg") == f"of {MASK} and abcdefg"
+    names = ("Authorization", "X-Team", "X-Note")
+    values = ("x", "agents", "sk-proj-abcdefghijklmnopqrstuvwx")
+    secret = [is_secret_header(name, value) for name, value in zip(names, values, strict=True)]
+    assert secret == [True, False, True]
+
+
 @pytest.mark.parametrize(
     "put",
     [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")],
@@ -359,6 +446,9 @@ def test_a_line_that_is_too_long_is_named_and_passed_over(tmp_path: Path) -> Non
     ]
     assert "longer than 50 bytes" in found[1].problem
     assert "longer" in found[3].problem
+    path.write_bytes(b"abc\nabcd\n\nabc")
+    too_long = "the line is longer than 3 bytes"
+    assert [*read_lines(path, 3)] == [Line(1, b"abc"), Line(2, b"", too_long), Line(4, b"abc")]
 
 
 def test_a_file_that_is_not_there_is_the_users_mistake(tmp_path: Path) -> None:

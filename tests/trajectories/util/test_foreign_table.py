@@ -198,6 +198,10 @@ def test_a_missing_column_lists_what_each_could_be() -> None:
         {"id": i, "ok": "ja" if i % 3 else "nein", "p": i / 10, "who": "AB"[i % 2], "gap": ""}
         for i in range(9)
     ]
+    assert read_rows(rows).at(0) == "the table, row 1"
+    for count, more in ((12, ""), (13, "; and 1 more")):
+        wide = read_rows([{f"c{n}": "x" for n in range(count)}])
+        assert str(missing_column(wide, "label", ("label",))).endswith(f"such as 'x'{more}")
     error = missing_column(read_rows(rows), "label", ("label", "human"))
     assert str(error) == (
         "the table: no column for label (looked for label, human): name one with --columns "
@@ -215,6 +219,8 @@ def test_columns_that_the_user_names() -> None:
     assert parse_columns(None, roles) == {}
     with pytest.raises(UserError, match="no role 'lable', did you mean 'label'"):
         parse_columns("lable=x", roles)
+    with pytest.raises(UserError, match="no role 'zzz': use some of judge, label"):
+        parse_columns("zzz=x", roles)
     with pytest.raises(UserError, match="--columns judge: write it as ROLE=COLUMN"):
         parse_columns("judge", roles)
 

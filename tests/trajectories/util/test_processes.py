@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import pty
@@ -20,6 +21,7 @@ from tests.waiting import wait_until
 from trajudge.util import machine as pinned
 from trajudge.util.commands import (
     BROKEN_PIPE,
+    FAILURES,
     INTERRUPTED,
     OK,
     USAGE_ERROR,
@@ -55,6 +57,26 @@ def test_a_path_that_is_too_long_is_one_sentence(capsys: pytest.CaptureFixture[s
 def test_an_interruption_is_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert user_errors(raises)(KeyboardInterrupt()) == INTERRUPTED == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_each_end_has_its_own_code() -> None:
+    codes = (OK, FAILURES, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE)
+    assert codes == (0, 1, 2, 130, 141)
+
+
+def test_a_full_disk_needs_no_file_and_other_paths_need_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert user_errors(raises)(OSError(errno.ENOSPC, "No space left")) == USAGE_ERROR
+    assert user_errors(raises)(OSError(errno.EACCES, "Denied", "x")) == USAGE_ERROR
+    assert capsys.readouterr().err.splitlines() == [
+        "error: the output: cannot be written (No space left): make room and start the same "
+        "command again",
+        "error: x: cannot be read or written (Denied): name another file",
+    ]
+    for unknown in (OSError(errno.EACCES, "Denied"), OSError(errno.ECONNREFUSED, "Refused", "x")):
+        with pytest.raises(type(unknown), match=str(unknown.strerror)):
+            user_errors(raises)(unknown)
 
 
 def test_everything_else_passes_through() -> None:
@@ -262,6 +284,35 @@ def test_own_addresses_are_those_that_others_reach(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pinned, "_of_ipv4_interfaces", lambda: found)
     listed = pinned.own_addresses(socket.AF_INET)
     assert listed.count("192.0.2.7") == 1 and not {*found[:3]} & {*listed}
+
+
+def test_own_names_are_those_that_others_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getfqdn", lambda name: f"{name}.example.org.")
+    for host, names in (
+        ("Box.", ["box", "box.example.org", "box.local"]),
+        ("box.here", ["box.here", "box.here.example.org"]),
+        ("localhost", []),
+    ):
+        monkeypatch.setattr(socket, "gethostname", lambda host=host: host)
+        assert pinned.own_names() == names
+
+
+def test_others_reach_a_server_only_if_it_is_no_danger() -> None:
+    hosts = ["127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org"]
+    assert [pinned.is_loopback(host) for host in hosts] == [True, True, True, False, False]
+    with pytest.raises(UserError, match=r"^--host 0\.0\.0\.0 can be reached by others, who could"):
+        pinned.listen("0.0.0.0", 0, danger="read all")
+    with pinned.listen("0.0.0.0", 0), pinned.listen("127.0.0.1", 0, danger="read all") as mine:
+        port = mine.getsockname()[1]
+        with pytest.raises(UserError, match=rf"^--port {port}: .* \(Address already in use"):
+            pinned.listen("127.0.0.1", port)
+
+
+def test_what_is_cached_lies_in_the_users_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    for base, folder in (("/cached", "/cached/trajudge"), ("", "/home/somebody/.cache/trajudge")):
+        monkeypatch.setenv("XDG_CACHE_HOME", base)
+        assert pinned.cache_folder() == Path(folder)
 
 
 @pytest.fixture

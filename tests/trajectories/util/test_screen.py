@@ -31,7 +31,17 @@ from trajudge.util.tables import (
     table_of,
     wrapped,
 )
-from trajudge.util.terminal import broken, cells, count_of, elided, listed, one_line, padded
+from trajudge.util.terminal import (
+    broken,
+    cells,
+    count_of,
+    elided,
+    help_width,
+    listed,
+    one_line,
+    padded,
+    terminal_console,
+)
 
 
 @pytest.mark.parametrize(
@@ -334,6 +344,18 @@ def test_the_width_is_that_of_columns_but_at_most_a_hundred(
     for columns_given, width in (("80", 80), ("100", 100), ("250", 100), ("20", 60)):
         monkeypatch.setenv("COLUMNS", columns_given)
         assert screen_width() == width
+
+
+def test_help_leaves_two_columns_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns_given, width in (("80", 78), ("250", 98)):
+        monkeypatch.setenv("COLUMNS", columns_given)
+        assert help_width() == width
+
+
+def test_plain_text_goes_to_standard_output_in_lines() -> None:
+    console = terminal_console()
+    assert (console.stderr, console.soft_wrap) == (False, False)
+    assert terminal_console(stderr=True, soft_wrap=True).soft_wrap
 
 
 def test_a_figure_stays_with_its_unit_and_its_interval() -> None:

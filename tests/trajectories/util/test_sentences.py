@@ -13,7 +13,7 @@ from tests.screens import on_one_line, one_screen
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import did_you_mean
 from trajudge.util.tables import Table, columns, first_screen, folded
-from trajudge.util.validation import first_error
+from trajudge.util.validation import first_error, refused_value
 
 LONG = "judge-" + "of-a-long-name-" * 12 + "end"
 
@@ -133,6 +133,16 @@ def test_field_value_and_reason(content: str, said: str) -> None:
     with pytest.raises(ValidationError) as refused:
         TrajectoryKey.model_validate_json(content)
     assert first_error(refused.value, "the line").startswith(said)
+
+
+def test_a_field_that_is_missing_is_named() -> None:
+    with pytest.raises(ValidationError) as refused:
+        TrajectoryKey.model_validate_json('{"benchmark":"b","agent":"a"}')
+    assert first_error(refused.value, "the line") == "task_id is missing"
+    with pytest.raises(ValidationError) as refused:
+        Bounded.model_validate({"score": 2.0})
+    assert refused_value(refused.value)[:2] == ("score", 2.0)
+    assert not refused_value(refused.value).missing
 
 
 def test_a_number_that_is_none_is_not_said_to_be_out_of_bounds() -> None:

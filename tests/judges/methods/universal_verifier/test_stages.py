@@ -10,9 +10,13 @@ import pytest
 
 from tests.judges.methods.universal_verifier.fara import recorded_scores, unscored
 from tests.judges.methods.universal_verifier.scripts import rubric_reply
+from tests.judges.runs import mug_run
 from trajudge.judges.methods.universal_verifier.model import (
     RubricItem,
+    action_history,
+    baseline_totals,
     by_screenshot,
+    initial_url,
     majority,
     median_index,
     ranked_screenshots,
@@ -35,6 +39,7 @@ from trajudge.judges.methods.universal_verifier.replies import (
     read_rubric,
 )
 from trajudge.judges.replies import ParseFailure
+from trajudge.trajectories.model import Observation, Step
 
 
 @pytest.mark.parametrize(
@@ -79,6 +84,49 @@ def test_screenshots_are_asked_about_once_for_all_their_criteria() -> None:
 )
 def test_majority(votes: list[bool | None], verdict: bool | None) -> None:
     assert majority(votes) is verdict
+
+
+def test_what_counts_before_the_screenshots_are_seen() -> None:
+    item = RubricItem(criterion="c", description="d", max_points=4)
+    assert (item.earned_points, item.penalty, item.counts, item.final_points) == (0, False, True, 0)
+    earned = item.model_copy(update={"earned_points": 3.0, "post_image_earned_points": 1.0})
+    penalty = earned.model_copy(update={"penalty": True})
+    unmet = earned.model_copy(update={"condition": "if asked", "is_condition_met": False})
+    met = unmet.model_copy(update={"is_condition_met": True})
+    assert baseline_totals([item, earned, penalty, unmet, met]) == (6.0, 12.0)
+    assert totals([item, earned, penalty, unmet, met]) == (3.0, 16.0)
+    assert (totals([]).score, totals([earned]).score) == (0.0, 0.25)
+
+
+def test_a_run_is_written_with_its_thoughts_and_the_errors_of_its_actions() -> None:
+    pages = [Observation(url="http://x/?q#f"), Observation(page_error="500"), Observation()]
+    steps = tuple(
+        Step(index=index, observation=page, reasoning=thought, action=action)
+        for index, (page, thought, action) in enumerate(
+            zip(pages, ("why", None, "at the end"), ("click('1')", "noop()", None), strict=True)
+        )
+    )
+    run = mug_run(steps=steps)
+    lines = [
+        *("State 1: http://x/, state_description: ", "Thought 1: why", "Action 1: click('1')"),
+        *("Error! 500", "State 2: unknown, state_description: ", "Action 2: noop()"),
+    ]
+    assert action_history(run).splitlines() == lines
+    hidden = [line for line in lines if not line.startswith("Thought")]
+    assert action_history(run, "hidden").splitlines() == hidden
+    own = action_history(run, write_error=lambda number, error: f"{number}: {error}")
+    assert own.splitlines()[3] == "1: 500"
+
+
+def test_the_address_of_a_task() -> None:
+    """Not that of the first page; a search engine's empty page is none."""
+    for metadata, url in (
+        ({"init_url": " http://shop/ "}, "http://shop/"),
+        ({"init_url": " ", "start_url": "http://shop/"}, "http://shop/"),
+        ({"init_url": 7, "start_url": "http://shop/"}, "http://shop/"),
+        ({}, None),
+    ):
+        assert initial_url(mug_run(metadata=metadata)) == url
 
 
 def test_the_median_is_stable() -> None:
