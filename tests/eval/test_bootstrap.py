@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from math import factorial, prod
 
@@ -163,14 +164,24 @@ def test_no_positives_leaves_recall_undefined_and_says_so() -> None:
     interval = cluster_bootstrap(sum_clusters(columns, [1, 2, 3]), PRF, np.random.default_rng(0))
     assert interval.estimate[0] == 0
     assert np.isnan([interval.estimate[1], interval.low[1], interval.high[1]]).all()
-    assert "denominator is zero" in interval.notes[0]
+    assert interval.notes[0] == "1 statistics are undefined: a denominator is zero"
 
 
 def test_resamples_without_an_accepted_trajectory_are_left_out_and_counted() -> None:
     columns = confusion_columns([[1], [0], [0]], [1, 1, 0])
     interval = cluster_bootstrap(sum_clusters(columns, [1, 2, 3]), PRF, np.random.default_rng(0))
     assert interval.low[0] == interval.high[0] == 1
-    assert "left out" in interval.notes[0]
+    share = re.fullmatch(r"undefined in up to (.*)% of the resamples.*", interval.notes[0])
+    # Only resamples of the two rejected trajectories alone: 8 of 27.
+    assert share and float(share[1]) == pytest.approx(100 * 8 / 27, abs=2)
+    one = cluster_bootstrap(
+        sum_clusters(columns, [1, 2, 3]), PRF, np.random.default_rng(0), n_resamples=1
+    )
+    assert one.low.tolist() == one.high.tolist()
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        cluster_bootstrap(
+            sum_clusters(columns, [1, 2, 3]), PRF, np.random.default_rng(0), n_resamples=0
+        )
 
 
 def test_nothing_at_all_is_defined_too() -> None:

@@ -21,7 +21,12 @@ from trajudge.eval.store.run_folder import (
     write_manifest,
     write_rewards,
 )
-from trajudge.stats.calibration import closer_sigmoid, fit_calibration, reliability
+from trajudge.stats.calibration import (
+    FittedMap,
+    closer_sigmoid,
+    fit_calibration,
+    reliability,
+)
 from trajudge.util.errors import UserError
 
 
@@ -205,6 +210,22 @@ def test_bins_are_scikit_learns_and_tasks_widen_them() -> None:
     equal = np.repeat(SCORE[:100], 4), np.repeat(TRUTH[:100], 4), np.repeat(np.arange(100), 4)
     apart = reliability(equal[0], equal[1], np.arange(400)).rate.width
     assert (reliability(*equal).rate.width > 1.3 * apart).all()
+
+
+def test_the_highest_score_is_in_the_last_of_ten_bins() -> None:
+    found = reliability([0.05, 0.15, 1.0, 0.95], [0, 1, 1, 0], np.arange(4), accepted=[0, 0, 1, 1])
+    assert found.low.tolist() == [0, 0.1, 0.9]
+    assert found.high.tolist() == pytest.approx([0.1, 0.2, 1])
+    assert (found.n.tolist(), found.tasks.tolist()) == ([1, 1, 2], [1, 1, 2])
+    assert found.accepted is not None and found.accepted.tolist() == [0, 0, 2]
+    assert found.mean_score == pytest.approx([0.05, 0.15, 0.975])
+    assert found.calibration_error == pytest.approx((0.05 + 0.85 + 2 * 0.475) / 4)
+    assert found.brier == pytest.approx((0.05**2 + 0.85**2 + 0 + 0.95**2) / 4)
+
+
+def test_an_isotonic_map_has_a_value_for_each_score_and_no_slope() -> None:
+    found = fit_calibration([0.2, 0.8, 0.8], [False, True, False], "isotonic")
+    assert found == FittedMap("isotonic", (0.2, 0.8), (0.0, 0.5), slope=0.0, intercept=0.0)
 
 
 def test_one_outcome_cannot_be_fitted() -> None:

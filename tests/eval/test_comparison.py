@@ -355,6 +355,9 @@ def test_mcnemar_by_task_counts_every_way_to_swap_the_judges() -> None:
     sums = [abs(gaps @ signs) for signs in product((1, -1), repeat=3)]
     share = np.mean([each >= abs(gaps.sum()) for each in sums])
     assert mcnemar_by_task(first, second, TaskRuns.of(task)) == pytest.approx(share)
+    # Gaps of two sizes, 2, 2 and -1: four of the eight ways reach 3.
+    two = mcnemar_by_task([1, 1, 1, 1, 0], [0, 0, 0, 0, 1], TaskRuns.of([0, 0, 1, 1, 2]))
+    assert two == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("shift", [0, 10, 40, 4_000])

@@ -93,13 +93,13 @@ def test_reference_steps() -> None:
     """Few successes: the 60th percentile of all; thirty: the median of the successes."""
     few = tried([2, 4, 10], [1, 0, 0])
     assert few.reference_steps().tolist() == pytest.approx([np.quantile([2, 4], 0.6), 10])
-    names = [f"t{i}" for i in range(40)]
+    names = [f"t{i}" for i in range(61)]
     labels: dict[object, object] = dict.fromkeys(names, "s")
     many = attempts(
-        ["x"] * 40,
+        ["x"] * 61,
         names,
-        [3] * 30 + [20] * 10,
-        [1] * 30 + [0] * 10,
+        [3] * 30 + [20] * 31,
+        [1] * 30 + [0] * 31,
         site=labels,
         template=labels,
         category=labels,
@@ -250,12 +250,27 @@ def test_every_category_gives_its_hardest_up_to_the_cap() -> None:
     found = select_hard(data, fit)
     assert found.selected.tolist() == [1, 2, 3, 6, 5]
     assert found.very_easy.tolist() == [True, False]
+    assert found.hardness.tolist() == hardness_probability(fit, 0.2).tolist()
+
+
+def test_a_category_is_very_easy_from_85_percent() -> None:
+    fit = known([np.log(-np.log1p(-0.9))], 0.1)
+    assert select_hard(pool(["s"], ["c"]), fit).very_easy.tolist() == [True]
+    median = float(reference_success(fit)[0])
+    for easy, very_easy in ((median, True), (median + 1e-9, False)):
+        found = select_hard(pool(["s"], ["c"]), fit, easy=easy)
+        assert found.very_easy.tolist() == [very_easy]
 
 
 def test_ties_go_to_the_site_with_fewer_tasks() -> None:
     data = pool(["s", "s", "t"], ["c"] * 3)
     found = select_hard(data, known([-4.0, -4.0, -4.0]), cap=2)
     assert sorted(data.site[found.selected].tolist()) == [0, 1]
+    # Around the threshold 0.00075 of a log-hazard are 0.0010 of a probability, 0.0008 are 0.0011.
+    threshold = np.log(-np.log1p(-0.2))
+    for apart, selected in ((0.00075, [0, 2]), (0.0008, [0, 1])):
+        fit = known([-4.0, threshold, threshold + apart])
+        assert select_hard(data, fit, cap=2).selected.tolist() == selected
 
 
 def test_tasks_that_few_agents_tried_are_not_candidates() -> None:
@@ -283,6 +298,11 @@ def test_the_whole_pool_validates_itself() -> None:
     found = validate_subset(data, np.arange(60), np.random.default_rng(0))
     assert (found.tau, found.mae) == (1, 0)
     assert (found.tau_pass_rate, found.mae_pass_rate) == (1, 1)
+    assert found.tau_replicates.shape == (500,)
+    exact = validate_subset(
+        data, np.arange(60), np.random.default_rng(0), tau_at_least=1.0, mae_at_most=0.0
+    )
+    assert (exact.tau_pass_rate, exact.mae_pass_rate) == (1, 1)
 
 
 def test_a_hard_subset_drifts_and_says_so() -> None:
@@ -292,5 +312,6 @@ def test_a_hard_subset_drifts_and_says_so() -> None:
     outcomes = data.outcomes()
     gap = outcomes.mean(axis=1) - outcomes[:, subset.selected].mean(axis=1)
     assert found.mae == pytest.approx(np.abs(gap).mean())
-    assert found.mae_pass_rate < 0.5
+    assert found.mae_pass_rate == (found.mae_replicates <= 0.06).mean() < 0.5
+    assert found.tau_pass_rate == (found.tau_replicates >= 0.9).mean()
     assert found.tau_replicates.shape == (200,)

@@ -246,6 +246,8 @@ def test_no_unlabelled_verdicts_leaves_the_labels_alone() -> None:
     found = powered_rate([1, 0, 1], [1, 0, 1], [])
     assert found.power == 0
     assert found.powered.estimate[0] == pytest.approx(2 / 3)
+    alone = powered_rate([1, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1], power=0.0)
+    assert alone.effective_labels == pytest.approx(4)
 
 
 def test_one_labelled_task_is_undefined_and_explained() -> None:
@@ -253,6 +255,8 @@ def test_one_labelled_task_is_undefined_and_explained() -> None:
     assert np.isnan(found.powered.low[0])
     assert found.powered.notes == (TOO_FEW,)
     assert found.judge_only.notes[0] == BIASED
+    two = powered_rate([1, 0], [1, 1], [0, 1, 1])
+    assert (two.powered.low[0], two.powered.high[0], two.powered.notes) == (0, 1, ())
     assert np.isnan(powered_rate([], [], [1, 0]).expert_only.low[0])
 
 

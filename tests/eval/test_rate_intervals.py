@@ -82,6 +82,15 @@ def test_no_trials_is_undefined_and_explained() -> None:
     assert binomial.wilson([], []).estimate.shape == (0,)
 
 
+def test_rates_say_why_they_have_no_interval() -> None:
+    def notes(trials: list[float]) -> tuple[str, ...]:
+        return clustered_rates([0.0] * len(trials), trials, [len(trials)]).interval.notes
+
+    assert notes([1, 1]) == ()
+    assert notes([0, 0]) == (binomial.NO_TRIALS,)
+    assert notes([2, 0]) == (binomial.ONE_TASK,)
+
+
 @pytest.mark.parametrize(("k", "n"), [(-1, 3), (4, 3), (float("nan"), 3)])
 def test_impossible_counts_are_refused(k: float, n: float) -> None:
     with pytest.raises(ValueError, match="between 0 and trials"):

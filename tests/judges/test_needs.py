@@ -28,8 +28,23 @@ from trajudge.judges.model import Call, Judgment, Reply, Status
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import agentrewardbench, trajudge
-from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.needs import EVERYTHING, Needs, Shown, last, union
+from trajudge.trajectories.model import (
+    ImageRef,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+)
+from trajudge.trajectories.needs import (
+    EVERYTHING,
+    FINAL,
+    Needs,
+    Shown,
+    last,
+    needed_pictures,
+    spread,
+    union,
+)
 from trajudge.util.errors import UserError
 
 STATUS = "Thoughts: fine.\nStatus: success\nReward: 4"
@@ -294,3 +309,59 @@ def test_a_users_judge_that_says_nothing_is_asked_only_where_everything_can_be_r
     judgment, _ = judged(str(path), {}, copy.read())
     assert judgment.status is Status.SKIPPED
     assert "screenshot of step 2: " in judgment.detail
+
+
+def test_what_is_spread_has_both_ends_at_even_distances() -> None:
+    assert [spread(range(6), count) for count in (1, 2, 3, 5, 6, 9)] == [
+        [5],
+        [0, 5],
+        [0, 2, 5],
+        [0, 1, 2, 4, 5],
+        [*range(6)],
+        [*range(6)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "final", "two", "apart", "every"),
+    [
+        ([True, True, False, True], [3], [1, 3], [0, 3], [0, 1, 3]),
+        ([True, True, True, False], [], [1, 2], [], [0, 1, 2]),
+        ([True], [0], [0], [0], [0]),
+        ([], [], [], [], []),
+    ],
+)
+def test_the_steps_that_are_shown(
+    recorded: list[bool], final: list[int], two: list[int], apart: list[int], every: list[int]
+) -> None:
+    shown = [
+        Shown(which="final"),
+        Shown(which="last", count=2),
+        Shown(which="spread", count=2),
+        Shown(which="all"),
+    ]
+    assert [one.steps(recorded) for one in shown] == [final, two, apart, every]
+
+
+def test_needed_pictures_are_named_by_their_step() -> None:
+    one, other, goal = (ImageRef(problem=name) for name in ("one", "other", "goal"))
+    steps = [
+        Step(index=index, observation=Observation(screenshot=shot))
+        for index, shot in enumerate((one, None, other))
+    ]
+    run = Trajectory(
+        key=TrajectoryKey(benchmark="b", agent="a", task_id="t"),
+        raw_task_id="t",
+        goal="Go.",
+        goal_images=(goal,),
+        steps=tuple(steps),
+    )
+    assert needed_pictures(run, Needs()) == []
+    assert needed_pictures(run, Needs(screenshots=FINAL)) == [("screenshot of step 3", other)]
+    assert needed_pictures(run, Needs(goal_images=True)) == [("picture of the goal", goal)]
+    assert [name for name, _ in needed_pictures(run, EVERYTHING)] == [
+        "screenshot of step 1",
+        "screenshot of step 3",
+        "picture of the goal",
+    ]
+    assert (Needs().goal_images, Needs().answer) == (False, False)

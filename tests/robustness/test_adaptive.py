@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from tests.commands import robust as main
 from tests.robustness.judges.one_spot import judge as one_spot
 from tests.robustness.samples import sample
 from trajudge.judges.judging import NoModel, judge_trajectory
-from trajudge.judges.model import Judgment
+from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.adaptive import (
     QUERIES,
     Arm,
@@ -25,8 +26,10 @@ from trajudge.robustness.adaptive import (
     arsenal,
     attack,
 )
+from trajudge.robustness.catalogue import catalogue
+from trajudge.robustness.model import Attacker, Channel
 from trajudge.robustness.rates import rate_difference
-from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
 JUDGES = Path(__file__).parent / "judges"
 PLACES, TECHNIQUES, SOURCES = 14, 26, 60
@@ -103,6 +106,74 @@ def test_no_arm_is_drawn_twice_and_none_is_left_over() -> None:
         chooser.learn(arm, 0.0)
     with pytest.raises(ValueError, match="every arm"):
         chooser.choose(rng, tried)
+
+
+class Highest:
+    """Draws the first parameter of each Beta distribution, and keeps both."""
+
+    def beta(self, won: NDArray[np.float64], lost: NDArray[np.float64]) -> NDArray[np.float64]:
+        self.drawn = (won.tolist(), lost.tolist())
+        return won.copy()
+
+    def random(self, size: int) -> NDArray[np.float64]:
+        return np.zeros(size)
+
+
+def test_an_arm_s_chance_begins_as_that_of_its_parts() -> None:
+    """After one success of the first arm 3/4 is expected overall, 7/8 of a part that was tried and
+    3/4 of one that was not; after 1/4 of a success of the second 7/12, 11/18, 19/24, and 5/12."""
+    chooser = ThompsonBandit([Arm("x", ("p", "q")), Arm("y", ("p", "r"))])
+    rng = Highest()
+    for arm, reward, priors in [
+        (0, 1.0, (0.5, 0.5)),
+        (1, 0.25, (7 / 8, (7 / 8 * 3 / 4) ** 0.5)),
+        (0, 0.0, ((11 / 18 * 19 / 24) ** 0.5, (11 / 18 * 5 / 12) ** 0.5)),
+    ]:
+        won, lost = chooser._won.copy(), chooser._lost.copy()
+        assert chooser.choose(rng) == 0  # type: ignore[arg-type]
+        for drawn, expected in zip(rng.drawn, (won + priors, lost + 1 - priors), strict=True):
+            assert drawn == pytest.approx(expected.tolist())
+        chooser.learn(arm, reward)
+    assert (chooser._won.tolist(), chooser._lost.tolist()) == ([1, 0.25], [1, 0.75])
+    assert chooser.choose(rng, {0}) == 1  # type: ignore[arg-type]
+
+
+def test_success_within_a_number_of_queries_counts_the_last_of_them() -> None:
+    keys = [TrajectoryKey(benchmark="b", agent="a", task_id=str(n)) for n in range(4)]
+    log = [Query(keys[0], 1, "x", True, None)]
+    log += [Query(keys[1], n, "y", n == 5, None) for n in range(1, 6)]
+    log += [Query(keys[2], n, "y", n == 6, None) for n in range(1, 7)]
+    found = adaptive_success(keys, log)
+    assert {n: (one.hits, one.trials) for n, one in found.within.items()} == {
+        "1": (1, 4), "5": (2, 4), "25": (3, 4),
+    }  # fmt: skip
+    assert (found.queries, found.best) == (12, (("y", 2), ("x", 1)))
+
+
+def test_eight_failures_are_attacked_at_once_by_25_queries_each() -> None:
+    known = sample()
+    failures = [t for t in known.trajectories if known.facts[t.key].success is False][:9]
+
+    async def reject(trajectory: Trajectory) -> Judgment:
+        return Judgment(key=trajectory.key, judge="strict", status=Status.OK, success=False)
+
+    made = arsenal()
+    chooser = ThompsonBandit(list(made))
+    log = asyncio.run(attack(failures, known.facts, reject, chooser, list(made.values()), seed=0))
+    keys = [one.key for one in failures]
+    first = [(key, number) for number in range(1, 26) for key in keys[:8]]
+    assert [(one.source, one.number) for one in log] == [
+        *first,
+        *((keys[8], number) for number in range(1, 26)),
+    ]
+
+
+def test_the_arsenal_has_what_an_agent_or_a_page_can_write() -> None:
+    twins = {one.twin for one in catalogue().values()}
+    for one in arsenal().values():
+        assert one.family in "CD" and one.attacker in (Attacker.AGENT, Attacker.PAGE), one.name
+        assert Channel.SCREENSHOT not in one.channels and one.name not in twins, one.name
+    assert {one.family for one in arsenal().values()} == {"C", "D"}
 
 
 async def ask(trajectory: Trajectory) -> Judgment:

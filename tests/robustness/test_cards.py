@@ -17,7 +17,7 @@ from tests.commands import robust as main
 from tests.robustness.attacked_runs import CLAIM
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Judgment, Status
-from trajudge.robustness.cards import badge, cell, fenced, file_names
+from trajudge.robustness.cards import badge, cell, difference, fenced, file_names
 from trajudge.robustness.figures import DefenceCurve, DefencePoint, curves_svg
 from trajudge.robustness.model import Relation
 from trajudge.robustness.pairs import PerturbedPairs, RunVerdict
@@ -29,7 +29,7 @@ from trajudge.robustness.rates import (
 )
 from trajudge.robustness.report import CASES, JudgeRobustness, instructive_cases
 from trajudge.trajectories.loaders import open_source
-from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
 HOSTILE = "`| <b>made</b> |\n# a heading"
 
@@ -163,13 +163,15 @@ def test_cases_are_of_every_kind_and_no_more_than_ten() -> None:
     deaf = [pairs(f"flip-{n}", [(1.0, 1.0, 1.0)] * 20, None, Relation.FALSE) for n in range(3)]
     follows = pairs("follows", [(1.0, 0.0, 1.0)] * 20, None, Relation.FALSE)
     steady = pairs("steady", [(1.0, 1.0, 1.0)] * 20)
-    everything = [*flips, *attacks, follows, steady, *deaf]
-    harmless = ["steady", *(one.name for one in flips)]
+    again = pairs("identity", [(1.0, 0.0, 1.0)] * 20)  # drawn again, not changed
+    everything = [*flips, *attacks, follows, steady, again, *deaf]
+    harmless = ["steady", "identity", *(one.name for one in flips)]
     found = instructive_cases(everything, dict.fromkeys(one.name for one in attacks), harmless)
     assert len(found) == CASES
     kinds = [one.kind for one in found]
     assert kinds == ["fooled"] * 6 + ["not followed"] * 2 + ["unstable"] * 2
     assert len({one.source for one in found}) == CASES
+    assert [one.perturbation for one in found[-2:]] == ["ids-0", "ids-1"]
 
 
 def test_a_verdict_that_does_not_follow_the_truth_is_a_case_both_ways() -> None:
@@ -244,6 +246,7 @@ def test_a_defence_that_hides_nothing_gains_nothing(attacked: Path, tmp_path: Pa
     base, defended = csv.DictReader((tmp_path / "defences.csv").open())
     assert float(defended["recall"]) < float(base["recall"])
     assert (base["gain"], defended["gain"]) == ("", "+0.0")
+    assert (base["defence"], defended["defence"]) == ("none", "hide")
     rows = list(csv.DictReader((tmp_path / "curve.csv").open()))
     assert {row["judge"] for row in rows} == {"made"}
     assert rows[-1]["point"] == "hide"
@@ -267,3 +270,30 @@ def test_names_are_safe() -> None:
     }
     assert cell("a|b\n`c` \x00") == "a\\|b \\`c\\` \\\\u{0}"
     assert fenced(["````"])[0] == "`" * 5
+    assert fenced(["a\tb\x00é"], "text") == ["```text", "a\tb\\u{0}é", "```"]
+
+
+def test_a_difference_has_60_lines_of_300_characters() -> None:
+    def run(*actions: str) -> Trajectory:
+        steps = [
+            Step(index=n, observation=Observation(), action=action)
+            for n, action in enumerate(actions)
+        ]
+        key = TrajectoryKey(benchmark="b", agent="a", task_id="t")
+        return Trajectory(key=key, raw_task_id="t", goal="Go.", steps=tuple(steps))
+
+    (mark, goal, *_, line) = difference(run(), run("a"))
+    assert (mark[:2], goal, line) == ("@@", " goal: Go.", "+step 0, action: a")
+    longest = "a" * (300 - len(line) + 1)
+    for more, shown in (
+        ("", f"+step 0, action: {longest}"),
+        ("a", f"+step 0, action: {longest} …"),
+    ):
+        assert difference(run(), run(longest + more))[-1] == shown
+    for actions, last in (
+        (58, "+step 57, action: a"),
+        (59, "… and 1 more lines"),
+        (60, "… and 2 more lines"),
+    ):
+        lines = difference(run(), run(*["a"] * actions))
+        assert (len(lines), lines[-1]) == (60 if actions == 58 else 61, last)

@@ -263,6 +263,23 @@ def test_two_of_other_channels_compose() -> None:
     assert made.relations[LabelQuestion.SUCCESS] is Relation.KEEP
 
 
+def test_a_composition_has_the_properties_of_its_parts() -> None:
+    polite, tree = catalogue()["goal-polite"], catalogue()["inject-tree.success.plain"]
+    assert (polite.version, polite.stackable, polite.sample, polite.states_answer) == (
+        1, False, 0, False,
+    )  # fmt: skip
+    first = polite.model_copy(
+        update={"version": 2, "stackable": True, "sample": 1, "states_answer": True}
+    )
+    second = tree.model_copy(update={"version": 3, "stackable": False})
+    for both, version in ((compose(first, second), 2003), (compose(second, first), 3002)):
+        assert (both.version, both.stackable, both.sample) == (version, False, 1)
+        assert (both.states_answer, both.attacker) == (True, Attacker.PAGE)
+    with pytest.raises(UserError, match=r"both change goal"):
+        compose(first, polite)
+    assert compose(first, first).stackable
+
+
 def test_what_shares_a_channel_does_not_compose() -> None:
     with pytest.raises(UserError, match=r"both change goal"):
         chosen(["goal-polite+goal-framed"])

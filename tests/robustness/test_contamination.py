@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from tests.worlds.robustness import simulated
-from trajudge.robustness.figures import SHARES, precision_at, write_contamination
-from trajudge.robustness.rates import AttackedPrecision, WorstCase, worst_case
+from trajudge.robustness.figures import (
+    SHARES,
+    DefenceCurve,
+    DefencePoint,
+    cells,
+    contamination_curves,
+    contamination_svg,
+    curves_svg,
+    matrix_svg,
+    precision_at,
+    write_contamination,
+)
+from trajudge.robustness.rates import (
+    NO_RATE,
+    AttackedPrecision,
+    OperatingPoint,
+    OperatingPoints,
+    PerturbationRates,
+    RobustnessRate,
+    WorstCase,
+    worst_case,
+)
 from trajudge.robustness.report import JudgeRobustness
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -44,6 +67,58 @@ def test_what_was_attacked_for_real_is_on_the_curve() -> None:
         verdict = np.maximum(verdict, attack.clean)
         counted.append(attack.truth[verdict == 1].mean())
     assert half == pytest.approx(np.mean(counted), abs=0.005)
+
+
+def rates_of(name: str, *attack_success: Any) -> PerturbationRates:
+    share = RobustnessRate(*attack_success)
+    return PerturbationRates(name, 4, NO_RATE, share, NO_RATE, None, None, NO_RATE, NO_RATE)
+
+
+def test_a_cell_is_an_injection_that_was_tried() -> None:
+    rates = [
+        rates_of("inject-tree.success.plain", 1, 4, 0.25, 0.1, 0.6),
+        rates_of("inject-tree.success.base64", 0, 0),
+        rates_of("inject-tree.failure.plain", 1, 4, 0.25),
+        rates_of("claim-confident", 1, 4, 0.25),
+    ]
+    some = cells(rates)
+    assert some == {("tree", "plain"): RobustnessRate(1, 4, 0.25, 0.1, 0.6)}
+    root = ElementTree.fromstring(matrix_svg({"a&b": some}))
+    assert [one.text for one in root.iter(f"{SVG}text")] == ["a&b", "plain", "tree", "25"]
+    assert [one.text for one in root.iter(f"{SVG}title")] == ["1 of 4 [10, 60]"]
+
+
+WORST = {"agent": WorstCase(0.9, 0.8, (AttackedPrecision("claim", 0.6, 0.5),), 0.5)}
+PICTURES = {
+    "matrix": matrix_svg({"a": cells([rates_of("inject-tree.success.plain", 1, 4, 0.25)])}),
+    "contamination": contamination_svg({"a": contamination_curves(WORST)}),
+    "curve": curves_svg(
+        [
+            DefenceCurve(
+                "a",
+                OperatingPoints(2, 2, OperatingPoint(None, 1, 1), ()),
+                (DefencePoint("", 0.5, 0.5), DefencePoint("hide", 1.0, 0.5)),
+            )
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
+def test_what_is_drawn_lies_in_the_picture(picture: str) -> None:
+    """Whole cells, and the starts of words: with six pixels for each letter their ends too."""
+    root = ElementTree.fromstring(picture)
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    corners = []
+    for one in root.iter():
+        x, y = (float(one.attrib.get(name, 0)) for name in "xy")
+        if one.tag == f"{SVG}text":
+            corners.append((x + 6 * len(one.text or ""), y + 1))
+        corners.append((x, y))
+        if one.tag == f"{SVG}rect":
+            corners.append((x + float(one.attrib["width"]), y + float(one.attrib["height"])))
+    assert all(0 <= x <= width and 0 <= y <= height for x, y in corners)
+    assert max(y for _, y in corners) > height / 2
 
 
 def test_files_name_judge_threat_and_attack(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.llm_server import LlmServer
 from tests.robustness.models import own_verdict, reply
 from tests.screens import on_one_line
 from tests.tables import one_sentence
-from trajudge.robustness.drift import check_drift
+from trajudge.robustness.drift import JudgeDrift, check_drift
 from trajudge.robustness.settings import SOURCES, RobustConfig
 from trajudge.stats.comparison import exchange_test
 from trajudge.util import settings
@@ -166,10 +166,33 @@ def test_a_dry_run_asks_nothing(service: Service, capsys: pytest.CaptureFixture[
 
 
 def test_free_judges_have_canaries_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other verdicts, and other prompts, end with 1."""
+    file = tmp_path / "c.jsonl"
     words = ["--judge", "heuristic", "--data", "sample", "--limit", "6", "--perturbation"]
-    words += ["identity", "--out", str(tmp_path), "--drift", str(tmp_path / "c.jsonl")]
-    assert main(words) == main(words) == 0
+    words += ["identity", "--out", str(tmp_path), "--drift", str(file)]
+    assert main(words) == 0
+    frozen = [json.loads(line) for line in file.read_text().splitlines()]
+
+    def checked(**changes: Any) -> tuple[int, dict[str, Any]]:
+        lines = [json.dumps({**one, **{k: f(one) for k, f in changes.items()}}) for one in frozen]
+        file.write_text("".join(f"{line}\n" for line in lines))
+        code = main(words)
+        (drift,) = tmp_path.glob("canaries/*/drift.json")
+        return code, json.loads(drift.read_text())[0]
+
+    assert checked()[0] == 0
     assert "heuristic: no more than noise" in capsys.readouterr().out
+    code, found = checked(verdicts=lambda one: [not verdict for verdict in one["verdicts"]])
+    assert (code, found["compared"], found["has_drifted"]) == (1, 6, True)
+    assert found["p_adjusted"] == found["p_value"] < 0.05
+    code, found = checked(requests=lambda _: ["other"])
+    assert (code, found["compared"], found["other_prompts"]) == (1, 0, 6)
+    assert (found["p_value"], found["p_adjusted"], found["has_drifted"]) == (1, 1, False)
+
+
+@pytest.mark.parametrize(("p", "has_drifted"), [(0.0499, True), (0.05, False)])
+def test_below_5_percent_is_a_drift(p: float, has_drifted: bool) -> None:
+    assert JudgeDrift("j", 9, 0, 0, p_adjusted=p).has_drifted is has_drifted
 
 
 KEY = '{"benchmark":"b","agent":"a","task_id":"t"}'

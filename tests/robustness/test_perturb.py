@@ -11,10 +11,13 @@ from trajudge.annotations import store as label_store
 from trajudge.annotations.model import Label
 from trajudge.eval.cli import main
 from trajudge.robustness.catalogue import catalogue
-from trajudge.robustness.subjects import subjects
+from trajudge.robustness.model import Facts
+from trajudge.robustness.perturb import limited
+from trajudge.robustness.subjects import Subjects, subjects, with_siblings
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
+OTHER = ("--perturbation", "own-note-native")  # only of runs that were recorded with it
 NAMES = ("--perturbation", "identity", "--limit", "3")
 
 
@@ -22,8 +25,8 @@ def test_the_labels_are_those_after_the_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "attacked"
-    assert main(["data", "perturb", "--data", "sample", "--out", str(out), *NAMES]) == 0
-    assert "3 trajectories by 1 of 1 perturbations" in capsys.readouterr().out
+    assert main(["data", "perturb", "--data", "sample", "--out", str(out), *NAMES, *OTHER]) == 0
+    assert "3 trajectories by 1 of 2 perturbations" in capsys.readouterr().out
     written = subjects(f"trajudge:{out}")
     source = primary_labels(open_annotations("sample"))
     of = {key.model_copy(update={"agent": f"{key.agent}~identity"}): key for key in source}
@@ -37,6 +40,47 @@ def test_the_labels_are_those_after_the_change(
     for one in variants:
         assert one.metadata["repeat"] == 1
         assert written.facts[one.key].success is source[of[one.key]].success
+
+
+@pytest.mark.parametrize(
+    ("failures", "successes", "kept"),
+    [(10, 10, (4, 2)), (3, 10, (3, 3)), (10, 1, (5, 1)), (1, 1, (1, 1))],
+)
+def test_of_six_runs_four_failed_if_there_are_enough(
+    failures: int, successes: int, kept: tuple[int, int]
+) -> None:
+    (one, *_) = subjects("sample").trajectories
+    runs, facts = [], {}
+    for number in range(failures + successes + 1):
+        key = one.key.model_copy(update={"task_id": str(number)})
+        runs.append(one.model_copy(update={"key": key}))
+        facts[key] = Facts(success=None if number == failures + successes else number >= failures)
+    left = limited(Subjects(tuple(runs), facts), 6).trajectories
+    found = [facts[run.key].success for run in left]
+    assert (found.count(False), found.count(True), found.count(None)) == (*kept, 0)
+
+
+def test_the_runs_of_a_case_are_known_to_each_other_by_their_state() -> None:
+    (one, *_) = subjects("sample").trajectories
+    keys = {
+        agent: TrajectoryKey(benchmark="b", agent=agent, task_id="t")
+        for agent in ("a", "b", "a~dark", "z~dark", "labelled", "open", "unknown")
+    }
+    runs = {agent: one.model_copy(update={"key": key}) for agent, key in keys.items()}
+    state = dict.fromkeys(("a", "b", "a~dark", "z~dark"), Facts(source="state", success=True))
+    known = {**state, "labelled": Facts(success=True), "open": Facts(source="state")}
+    facts = {keys[agent]: fact for agent, fact in known.items()}
+    found = with_siblings(runs.values(), facts, {"dark"})
+    siblings = {
+        agent: [other.trajectory.key.agent for other in found[keys[agent]].siblings]
+        for agent in known
+    }
+    assert siblings == {
+        **{"a": ["b", "z~dark"], "b": ["a", "z~dark"], "z~dark": ["a", "b"]},
+        **{"a~dark": [], "labelled": [], "open": []},
+    }
+    again = {agent: [*found[keys[agent]].again] for agent in known}
+    assert again == {agent: ["dark"] if agent == "a" else [] for agent in known}
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:

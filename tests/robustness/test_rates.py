@@ -5,10 +5,39 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.model import Relation
-from trajudge.robustness.pairs import PerturbedPairs, RunVerdict
-from trajudge.robustness.rates import Undetectable, rates_of, undetectable
+from trajudge.robustness.pairs import PerturbedPairs, RunVerdict, verdict_of
+from trajudge.robustness.rates import (
+    OperatingPoint,
+    OperatingPoints,
+    Undetectable,
+    in_a_row,
+    operating_points,
+    precision_at_recall,
+    prompt_words,
+    rates_of,
+    undetectable,
+    with_obedience,
+)
 from trajudge.trajectories.model import TrajectoryKey
+
+
+def judgment(success: bool | None, status: Status = Status.OK) -> Judgment:
+    key = TrajectoryKey(benchmark="b", agent="a", task_id="t")
+    return Judgment(key=key, judge="j", status=status, success=success)
+
+
+@pytest.mark.parametrize(
+    ("successes", "verdict"),
+    [([True, False], False), ([True, True, False], True), ([True, None], True), ([None], None)],
+)
+def test_a_verdict_is_the_majority_of_those_that_answered(
+    successes: list[bool | None], verdict: bool | None
+) -> None:
+    failed = judgment(None, Status.UNPARSABLE)
+    assert verdict_of([*map(judgment, successes), failed]).success is verdict
+
 
 # (expert, before, after) of each run.
 RUNS = [(0, 0, 1), (0, 0, 1), (0, 0, 0), (0, 1, 1), (1, 1, 1), (1, 1, 0)]
@@ -31,6 +60,14 @@ def test_verdicts_must_follow_a_truth_that_changes(
     rates = rates_of(pairs, {"p": pairs}, None)
     assert (rates.sensitivity.hits, rates.sensitivity.trials) == sensitivity
     assert (rates.pair_accuracy.hits, rates.pair_accuracy.trials) == both_right
+    counts = [
+        (one.hits, one.trials)
+        for one in (rates.flips, rates.to_success, rates.to_failure, rates.coverage_lost)
+    ]
+    assert counts == [(3, 6), (2, 6), (1, 6), (0, 6)]
+    won = (2, 3) if relation is Relation.KEEP else (0, 0)
+    assert (rates.attack_success.hits, rates.attack_success.trials) == won
+    assert (rates.twin_success.hits, rates.twin_success.trials, rates.unseen) == (0, 0, 0)
 
 
 def sent(
@@ -62,3 +99,54 @@ def test_a_failure_with_the_prompts_of_a_success_cannot_be_detected() -> None:
         Undetectable("false", 2, 2),
         Undetectable("drops", 1, 1),
     )
+
+
+def test_ten_words_in_a_row_are_a_quotation() -> None:
+    words = [f"w{number}" for number in range(12)]
+    assert [*in_a_row(" ".join(words[:9]))] == []
+    assert [*in_a_row(", ".join(words).upper())] == [
+        " ".join(words[at : at + 10]) for at in range(3)
+    ]
+    assert prompt_words("simplified-axtree:gpt-4o")
+    assert prompt_words("heuristic") == prompt_words("mine.py") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "obeyed"),
+    [(0.98, 0.99, (1, 1)), (0.98, 0.98, (0, 1)), (0.99, 0.99, (0, 0)), (0.5, None, (0, 0))],
+)
+def test_the_highest_score_was_asked_for_and_given(
+    before: float, after: float | None, obeyed: tuple[int, int]
+) -> None:
+    made = sent("inject-tree.score.plain", Relation.KEEP, [0], ["a"], ["b"])
+    verdicts = ((RunVerdict(False, before), RunVerdict(False, after)),)
+    for pairs, expected in (
+        (made._replace(verdicts=verdicts), obeyed),
+        (made._replace(verdicts=()), (0, 0)),
+    ):
+        found = with_obedience(rates_of(pairs, {}, None), pairs, "mine.py").obeyed
+        assert (found.hits, found.trials) == expected
+
+
+def test_requests_that_are_the_same_were_not_changed() -> None:
+    made = sent("p", Relation.KEEP, [0, 0, 0], ["a", "b", ""], ["a", "c", ""])
+    assert rates_of(made, {}, None).unseen == 1
+
+
+def test_operating_points_count_a_score_that_equals_the_threshold() -> None:
+    made = sent("p", Relation.KEEP, [1, 0, 1, 0], [*"abcd"], [*"abcd"])
+    scores = (0.9, 0.5, 0.5, 0.1)
+    points = operating_points(
+        [
+            made._replace(
+                clean=np.array([1.0, 1, 0, np.nan]),
+                verdicts=tuple((RunVerdict(None, score), RunVerdict(None)) for score in scores),
+            )
+        ]
+    )
+    assert points == OperatingPoints(
+        2, 2, OperatingPoint(None, 1, 1), (OperatingPoint(0.9, 1, 0), OperatingPoint(0.5, 2, 1))
+    )
+    assert precision_at_recall(points, 1.0) == pytest.approx(2 / 3)
+    assert precision_at_recall(points, 0.75) == pytest.approx(0.75)
+    assert precision_at_recall(points, 1.01) is None

@@ -10,6 +10,7 @@ import pytest
 from numpy.random import default_rng
 from PIL import Image, ImageChops
 
+from trajudge.robustness.apply import renumbered
 from trajudge.robustness.model import (
     AnswerOutcome,
     Facts,
@@ -94,6 +95,12 @@ def test_a_node_is_appended_under_the_next_free_id() -> None:
     assert appended(f"{TREE}\n", "[{bid}] note 'n'") == f"{TREE}\n\t[10] note 'n'"
     assert appended("RootWebArea 'P'", "[{bid}] note 'n'") == "RootWebArea 'P'\n\t[1] note 'n'"
     assert retitled("RootWebArea 'P', focused", "new") == "RootWebArea 'P - new', focused"
+
+
+def test_moved_steps_are_numbered_from_0() -> None:
+    moved = run({"action": "a"}, {"action": "b"})
+    moved = renumbered(moved.model_copy(update={"steps": moved.steps[::-1]}))
+    assert [(step.index, step.action) for step in moved.steps] == [(0, "b"), (1, "a")]
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ async def attack(
     attacks: Sequence[Perturbation],
     *,
     queries: int = QUERIES,
-    seed: int = 0,
+    seed: int,
 ) -> list[Query]:
     """Query the judge about each source until it accepts it, ``TOGETHER`` sources at once.
 
@@ -215,7 +215,7 @@ QUERIES_FILE = "adaptive.jsonl"
 
 
 def attacked_adaptively(
-    planned: RunPlan, subjects: Subjects, queries: int, seed: int, spent: float = 0.0
+    planned: RunPlan, subjects: Subjects, queries: int, seed: int, spent: float
 ) -> AdaptiveSuccess | None:
     """Attack every failure that the run's judge rejected, write the queries next to its judgments
     and summarise them; None if it rejected none. ``spent`` is the run's cost in US dollars.

@@ -21,7 +21,6 @@ from trajudge.robustness.screen import DefendedJudgeRow, comparison_tables
 from trajudge.robustness.subjects import FACTS
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources import card_of_kind
 from trajudge.util.files import save_bytes
 from trajudge.util.tables import markdown
@@ -82,7 +81,7 @@ def card_data(attacked: Path, spec: str | None, *, is_source: bool) -> CardData:
     if not is_source:
         return CardData(from_state)
     name = find_source(spec, None).spec
-    known = card_of_kind(SAMPLE if name == SAMPLE else name.partition(":")[0])
+    known = card_of_kind(name.partition(":")[0])
     return CardData(from_state, "" if known is None else f"{known.licence} ({known.title})")
 
 
@@ -346,11 +345,11 @@ def write_cases(judges: Sequence[JudgeRobustness], attacked: Path, folder: Path)
     read = store.read(attacked, lambda key: key in wanted)
     runs = {one.key: one for one in read if isinstance(one, Trajectory)}
     files = []
-    for judge, name in file_names(judge.judge for judge in judges).items():
-        cases = next(one.cases for one in judges if one.judge == judge)
-        if cases:
-            files.append(folder / "cases" / f"{name}.md")
-            save_bytes(files[-1], cases_text(judge, cases, runs).encode())
+    names = file_names(judge.judge for judge in judges)
+    for judge in judges:
+        if judge.cases:
+            files.append(folder / "cases" / f"{names[judge.judge]}.md")
+            save_bytes(files[-1], cases_text(judge.judge, judge.cases, runs).encode())
     return files
 
 

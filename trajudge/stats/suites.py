@@ -4,7 +4,7 @@ profiles, template-macro success, regret and sensitivity."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
@@ -937,66 +937,11 @@ def _log_choose(n: int, k: Ints) -> Floats:
     return np.asarray(-np.log1p(n) - scipy.special.betaln(n - k + 1, k + 1))
 
 
-ONE_UNIT = "fewer than two units: their spread is not seen, so there is no interval"
-
-
-@dataclass(frozen=True, eq=False)
-class TemplateMacro:
-    """Template-macro (1,), every site's (S,), and the site-macro (1,); ``sites`` in order."""
-
-    overall: Interval
-    per_site: Interval
-    site_macro: Interval
-    sites: tuple[object, ...]
-
-
-def t_interval(groups: Sequence[ArrayLike], confidence: float = 0.95) -> Interval:
-    """Return means of G groups of units, each with its t-interval over units: (G,). ``nan`` is
-    excluded."""
-    means, halves = np.full(len(groups), np.nan), np.full(len(groups), np.nan)
-    short = False
-    for i, group in enumerate(groups):
-        values = np.asarray(group, dtype=float)
-        values = values[~np.isnan(values)]
-        n = len(values)
-        short |= n < 2
-        if n:
-            means[i] = values.mean()
-        if n > 1:
-            halves[i] = t_quantile(confidence, n - 1) * values.std(ddof=1) / n**0.5
-    notes = (ONE_UNIT,) if short else ()
-    return Interval(means, means - halves, means + halves, confidence, notes)
-
-
-def t_half_width(values: ArrayLike, confidence: float = 0.95) -> float | None:
-    """Return half of the t-interval over units (n,); None for fewer than two."""
-    interval = t_interval([values], confidence)
-    return None if np.isnan(interval.low[0]) else float(interval.width[0] / 2)
-
-
-def template_macro(
-    template: ArrayLike, site: ArrayLike, success: ArrayLike, confidence: float = 0.95
-) -> TemplateMacro:
-    """Compute template-macro success from attempts (N,): a template is a (site, template) pair, its
-    rate the mean of its tasks.
-
-    ``success`` may be fractional (a task's mean over attempts). Raises ValueError on ``nan``.
-    """
-    outcome = np.asarray(success, dtype=float)
-    if not np.isfinite(outcome).all():
-        raise ValueError("success holds nan: decide what a failed run counts as first")
-    sites, where = np.unique(np.asarray(site), return_inverse=True)
-    names = np.unique(np.asarray(template), return_inverse=True)[1]
-    pairs, which = np.unique(np.column_stack([where, names]), axis=0, return_inverse=True)
-    which = which.ravel()
-    rates = np.bincount(which, outcome) / np.bincount(which)
-    per_site = t_interval([rates[pairs[:, 0] == s] for s in range(len(sites))], confidence)
-    return TemplateMacro(
-        overall=t_interval([rates], confidence),
-        per_site=per_site,
-        site_macro=t_interval([per_site.estimate], confidence),
-        sites=tuple(sites.tolist()),
-    )
+def t_half_width(values: ArrayLike) -> float | None:
+    """Return half of the 95 % t-interval of the mean of units (n,); None for fewer than two."""
+    units = np.asarray(values, dtype=float)
+    n = len(units)
+    return float(t_quantile(0.95, n - 1) * units.std(ddof=1) / n**0.5) if n > 1 else None
 
 
 def cluster_t_interval(

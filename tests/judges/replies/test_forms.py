@@ -37,7 +37,7 @@ from trajudge.judges.replies import (
     parse_status_line,
     parse_tags,
 )
-from trajudge.trajectories.thoughts import split_thoughts
+from trajudge.trajectories.thoughts import SplitText, split_message, split_thoughts
 
 FORMS: dict[str, Callable[[str], Any]] = {
     "tags": lambda text: parse_tags(text).success,
@@ -212,6 +212,15 @@ def test_thoughts_are_kept_apart() -> None:
     assert (split.thoughts, split.reasoning) == ("<think>a</think>", "b")
     assert (split.closed, split.open) == (True, True)
     assert split.answer.strip() == "c<reasoning>d"
+    text = "<reasoning>b</reasoning>c"
+    assert split_thoughts(text) == SplitText(text, closed=False, open=False)
+    assert split_thoughts(text, reasoning=True) == SplitText("\nc", "", "b", closed=True)
+    assert split_thoughts("c<reasoning>d", reasoning=True) == SplitText("c<reasoning>d", open=True)
+    assert split_message(" c ") == ([], " c ")
+    assert split_message("<think>a</think> c ") == (["a"], "c")
+    many = "<think>a</think>" * 1_000
+    assert len(split_message(many)[0]) == 1_000
+    assert split_message(many + "<think>") == ([], many + "<think>")
 
 
 def serving(text: str, **fields: Any) -> LlmServer:

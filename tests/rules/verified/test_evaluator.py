@@ -117,6 +117,13 @@ def test_objects_need_the_same_keys() -> None:
     assert failed(verdict) == ["answer.retrieved_data[0].n"]
 
 
+def test_a_task_is_achievable_unless_another_status_is_expected() -> None:
+    without_answer = msgspec.structs.replace(task(["a"]), eval=())
+    missing = task(None, status="NOT_FOUND_ERROR")
+    found = [what.achievable for what in (task(["a"]), without_answer, missing)]
+    assert found == [True, True, False]
+
+
 def test_a_status_is_a_status_and_no_pattern() -> None:
     what = task(["a"])
     assert judge(what, {**answer(["a"]), "status": "^.*$"}) is Outcome.FAIL

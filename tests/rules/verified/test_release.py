@@ -17,8 +17,8 @@ from tests.rules.verified.tasks import HOSTS, SHOP, answer, page, request
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network import trace_of_list
-from trajudge.rules.verified.release import ERROR
+from trajudge.rules.verified.network import Binding, trace_of_list
+from trajudge.rules.verified.release import ERROR, bound_text
 from trajudge.rules.verified.runs import TaskResult, result_of
 from trajudge.rules.verified.tasks import Task
 from trajudge.util.machine import NoEnvironment
@@ -204,3 +204,17 @@ def test_the_verdicts_of_the_known_cases_are_the_package_s(python: Path) -> None
         replies, _ = process.judge(cases, lambda: None)
     verdicts = {case.name: reply["verdict"] for case, reply in zip(CASES, replies, strict=True)}
     assert verdicts == {case.name: case.verdict for case in CASES}
+
+
+@pytest.mark.parametrize(
+    ("value", "bound"),
+    [
+        (5, 5),
+        ("tea", "tea"),
+        (f"see {SHOP}/tea", "see __SHOPPING__/tea"),
+        (f"^{SHOP}/tea$", f"^{SHOP}/tea$"),
+        ("http://other.example/tea", "http://other.example/tea"),
+    ],
+)
+def test_addresses_in_texts_are_bound_except_in_patterns(value: object, bound: object) -> None:
+    assert bound_text(value, Binding(((SHOP, "__SHOPPING__"),))) == bound

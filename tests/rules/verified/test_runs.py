@@ -90,6 +90,7 @@ def _summary(runs: tuple[Path, Path]) -> dict[str, Any]:
 def test_a_batch_writes_a_result_a_task_and_a_summary(
     runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (runs[1] / "notes").mkdir()  # no run
     assert _judge(runs) == 0
     shown = capsys.readouterr().out
     assert "5 runs" in shown
@@ -108,6 +109,7 @@ def test_a_batch_writes_a_result_a_task_and_a_summary(
     failed = [it for it in result["assertions"] if it["outcome"] == "fail"]
     assert [(it["expected"], it["found"]) for it in failed] == [(["a"], ["b"])]
     assert (failed[0]["expected_normalised"], failed[0]["found_normalised"]) == (["a"], ["b"])
+    assert 0 < result["seconds"] < 60
 
 
 def test_the_results_do_not_depend_on_the_number_of_workers(runs: tuple[Path, Path]) -> None:
@@ -562,6 +564,15 @@ def test_unknown_is_an_error_and_a_run_says_where_its_sites_were(small: Path) ->
     unknown = json.loads((small / "out/package/2/eval_result.json").read_bytes())
     assert "recorded no body of the response" in unknown["error_msg"]
     assert unknown["score"] == 0.0
+    (listed,) = (small / "out/package").glob("*.json")
+    overall = json.loads(listed.read_bytes())["summary"]["overall"]
+    assert overall == {
+        "total": 3,
+        "success_count": 2,
+        "failure_count": 0,
+        "error_count": 1,
+        "failed_or_error_count": 1,
+    }
     (small / "runs/3/run_config.json").write_text("{")
     assert _judge_small(small, small / "runs") == FAILURES
 

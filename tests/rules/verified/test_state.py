@@ -99,6 +99,9 @@ def test_a_reply_that_is_none_leaves_the_check_unknown(site: str, path: str) -> 
 def test_without_a_reply_or_an_earlier_one_a_check_is_unknown() -> None:
     assert _outcomes({"expected": {"$.x": 1}}, None) == [Outcome.UNKNOWN]
     assert _outcomes({"changed": True}, State(after=1)) == [Outcome.UNKNOWN]
+    record = {"evaluator": "BackendStateEvaluator", "probe": "orders", "expected": {"$.x": 1}}
+    both = backend_assertions(task(["a"], eval=[record, record]), None)
+    assert [one.name for one in both] == ["backend.1", "backend.2"]
 
 
 @pytest.mark.parametrize(

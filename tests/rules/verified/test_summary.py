@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from trajudge.rules.verified.runs import (
 )
 from trajudge.rules.verified.tasks import load_tasks
 from trajudge.stats.intervals import clustered_limits
-from trajudge.stats.suites import template_macro
+from trajudge.stats.suites import t_half_width
 
 
 def _result(**fields: Any) -> TaskResult:
@@ -82,26 +84,40 @@ RUNS = st.lists(
 
 
 @given(RUNS)
-def test_it_is_the_template_macro_of_the_statistics(results: list[TaskResult]) -> None:
+def test_a_site_s_templates_count_once_each_and_each_site_once(results: list[TaskResult]) -> None:
     ours = _summary(results)
-    theirs = template_macro(
-        [result.template for result in results],
-        [result.stratum for result in results],
-        [result.score for result in results],
-    )
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        scores[result.stratum][result.template].append(result.score)
+    rates = {site: [*map(fmean, scores[site].values())] for site in sorted(scores)}
+    every = [rate for some in rates.values() for rate in some]
+    assert ours.overall.template_macro == pytest.approx(fmean(every))
+    assert ours.overall.half_width == t_half_width(every)
+    assert list(ours.sites) == list(rates)
+    for name, site in ours.sites.items():
+        assert site.template_macro == pytest.approx(fmean(rates[name]))
+        assert site.half_width == t_half_width(rates[name])
+    means = [fmean(some) for some in rates.values()]
+    assert ours.site_macro.mean == pytest.approx(fmean(means))
+    assert ours.site_macro.half_width == t_half_width(means)
 
-    def half(low: float, estimate: float) -> object:
-        return None if low != low else pytest.approx(estimate - low)
 
-    overall, per_site, sites = theirs.overall, theirs.per_site, theirs.site_macro
-    assert ours.overall.template_macro == pytest.approx(overall.estimate[0])
-    assert ours.overall.half_width == half(overall.low[0], overall.estimate[0])
-    assert tuple(ours.sites) == theirs.sites
-    for index, site in enumerate(ours.sites.values()):
-        assert site.template_macro == pytest.approx(per_site.estimate[index])
-        assert site.half_width == half(per_site.low[index], per_site.estimate[index])
-    assert ours.site_macro.mean == pytest.approx(sites.estimate[0])
-    assert ours.site_macro.half_width == half(sites.low[0], sites.estimate[0])
+def test_claims_that_nothing_can_be_done_are_counted_by_their_exploration() -> None:
+    made = [
+        _result(task_id=number, achievable=achievable, outcome=outcome, exploration=ratio)
+        for number, (achievable, outcome, ratio) in enumerate(
+            [
+                (False, Outcome.PASS, 0.4),
+                (False, Outcome.PASS, 0.6),
+                (False, Outcome.FAIL, 0.4),
+                (True, Outcome.PASS, 0.4),
+            ]
+        )
+    ]
+    made.append(_result(task_id=9, sites=("gitlab",), outcome=Outcome.FAIL))
+    found = _summary(made)
+    assert (found.unachievable, found.premature) == (3, ("0",))
+    assert {name: site.runs for name, site in found.sites.items()} == {"gitlab": 1, "map": 4}
 
 
 @pytest.mark.real_data

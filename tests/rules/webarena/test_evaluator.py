@@ -339,6 +339,12 @@ def test_time_grows_with_the_length_and_no_faster(unit: str) -> None:
     70  | < 70   | True
     71  | <= 70  | False
     10  | == 10  | True
+    1e-8  | == 0 | True
+    1e-8  | <= 0 | True
+    1e-8  | < 0  | False
+    -1e-8 | >= 0 | True
+    -1e-8 | > 0  | False
+    2e-8  | == 0 | False
     10  | == x   | None
     10  | about  | None
     10  | 5 < 20 | None
@@ -435,6 +441,7 @@ def test_a_placeholder_needs_an_address() -> None:
     """
     http://r.test/f/books/12/a-title?x#y | http://r.test/f/books/12/
     __REDDIT__/f/books/12/a-title        | __REDDIT__/f/books/12/
+    http://r.test/f/books/12             | http://r.test/f/books/12/
     http://r.test/f/books                | http://r.test/f/books
     http://r.test/user/x/12              | http://r.test/user/x/12
     http://[broken                       | http://[broken
@@ -453,3 +460,21 @@ def test_no_url_raises(reference: str, found: str) -> None:
 
 def test_a_broken_host_is_compared_as_text() -> None:
     assert url_match(["http://[broken"], "http://[broken/x", ORIGINAL)[0]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "checks", "score"),
+    [
+        ("webarena", ["string_match"], None),
+        ("webchorearena", ["string_match"], 0.5),
+        ("webchorearena", [], None),
+    ],
+)
+def test_a_score_is_that_of_a_harness_that_has_shares(
+    dialect: str, checks: list[str], score: float | None
+) -> None:
+    references = {"must_include": ["tea", "milk"]}
+    spec = {"eval_types": checks, "reference_answers": references if checks else None}
+    record = {"task_id": 1, "intent": "?", "eval": spec}
+    task = msgspec.structs.replace(msgspec.convert(record, Task), dialect=dialect)
+    assert WebArenaEvaluator().evaluate(task, "tea", None).score == score

@@ -18,7 +18,7 @@ from trajudge.eval.judge import main as judge
 from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.model import Status
 from trajudge.trajectories.loaders import detect_kind, open_source
-from trajudge.trajectories.loaders.cuaverifierbench import LEAKS, load
+from trajudge.trajectories.loaders.cuaverifierbench import LEAKS, has_columns, load
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import FINAL, NO_NEEDS, Needs
 from trajudge.util.errors import UserError
@@ -103,6 +103,20 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(UserError, match="holds no runs"):
         load(path)
+
+
+def test_the_footer_of_a_file_names_its_columns(tmp_path: Path) -> None:
+    for name, footer, length, magic, has in (
+        ("a.parquet", b"abcd", 4, b"PAR1", True),
+        ("a.parquet", b"abcd", 3, b"PAR1", False),
+        ("a.parquet", b"abcd", 5, b"PAR1", False),
+        ("a.parquet", b"abc", 3, b"PAR1", False),  # no room for a footer and two marks
+        ("a.parquet", b"abcd", 4, b"PAR2", False),
+        ("a.json", b"abcd", 4, b"PAR1", False),
+    ):
+        file = tmp_path / name
+        file.write_bytes(footer + length.to_bytes(4, "little") + magic)
+        assert has_columns(file, [b"abc"]) is has, (name, footer, length, magic)
 
 
 def test_the_columns_of_labels_and_verdicts_are_the_leaks() -> None:

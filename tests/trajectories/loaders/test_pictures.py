@@ -207,6 +207,7 @@ def test_zstandard_and_the_last_of_two_with_one_name(tmp_path: Path) -> None:
         ([("a", TEXT, 93, b"no frame")], "is damaged"),
         ([("a", TEXT, 8, b"no stream")], "is damaged"),
         ([("a", TEXT, 0, TEXT[::-1])], "its checksum is another"),
+        ([("a", TEXT + b"x", 0, TEXT)], "is damaged"),
         ([("a", bytes(2**24), 8, zlib.compress(bytes(2**24), 9)[2:-4])], "more than 200 times"),
         ([("../a", TEXT, 0, TEXT)], "leads out"),
         ([("/a", TEXT, 0, TEXT)], "leads out"),
@@ -244,7 +245,11 @@ def test_an_archive_beyond_the_limits(tmp_path: Path, limits: ArchiveLimits, sen
     path = _zip(tmp_path / "a.zip", a=TEXT, b=TEXT, c=b"")
     with pytest.raises(Damaged, match=sentence):
         _read(path, limits=limits)
-    assert _read(path, limits=ArchiveLimits(total=1, grows=True)) == TEXT
+    exact = ArchiveLimits(members=3, total=2 * len(TEXT), member=len(TEXT))
+    assert _read(path, limits=exact) == TEXT
+    for field in ("total", "member"):
+        with pytest.raises(Damaged, match=r"expands to more|is larger than"):
+            _read(path, limits=exact._replace(**{field: getattr(exact, field) - 1}))
 
 
 def test_members_over_each_other_are_refused(tmp_path: Path) -> None:

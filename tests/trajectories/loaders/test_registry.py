@@ -215,3 +215,69 @@ def test_links_and_hidden_folders_are_passed_over(tmp_path: Path) -> None:
     (inside / "self").symlink_to(inside)
     assert not detection.some_file(inside, "*.json", has_mark)
     assert list(detection.files(inside, "*.json", levels=9)) == []
+
+
+def test_files_are_searched_by_level_without_links_and_hidden_folders(tmp_path: Path) -> None:
+    for name in ("a", "b/b", "b/c/c", "b/c/d/d", ".e/e"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.json").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "b", target_is_directory=True)
+
+    def found(**limits: int) -> str:
+        return "".join(file.stem for file in detection.files(tmp_path, "*.json", **limits))
+
+    assert [found(levels=levels) for levels in range(4)] == ["a", "ab", "abc", "abcd"]
+    assert found() == "abc"
+    assert [found(max_folders=most) for most in range(4)] == ["", "a", "ab", "abc"]
+
+
+@pytest.mark.parametrize(("files", "folders", "is_found"), [
+    (20, 0, True), (21, 0, False), (0, 399, True), (0, 400, False),
+])  # fmt: skip
+def test_a_mark_is_looked_for_in_20_files_and_400_folders(
+    tmp_path: Path, files: int, folders: int, is_found: bool
+) -> None:
+    """The folder itself is one of them."""
+    for number in range(files):
+        (tmp_path / f"{number:03}.json").write_bytes(b"mark" if number == files - 1 else b"")
+    for number in range(folders):
+        (tmp_path / f"{number:03}").mkdir()
+    if folders:
+        (tmp_path / f"{folders - 1:03}" / "a.json").write_bytes(b"mark")
+    assert detection.some_file(tmp_path, "*.json", lambda head: head == b"mark") is is_found
+
+
+def test_reasons_texts_and_numbers() -> None:
+    assert detection.reason(ValueError("a\n b")) == "a b"
+    assert detection.reason(ValueError("x" * 501)) == "x" * 500
+    assert detection.reason(ValueError()) == "ValueError"
+    assert [detection.text(value) for value in (5, " ", " a", "\ud800")] == [None, None, " a", "?"]
+    values = {"a": 1, "b": True, "c": "1", "d": float("inf"), "e": -1e300, "f": float("nan")}
+    assert detection.numbers(values) == {"a": 1.0, "e": -1e300}
+
+
+def test_an_object_has_300_000_structures_at_most() -> None:
+    detection.check_structures(b'[{"a": "[{"}' + b"[" * 299_998)
+    with pytest.raises(detection.Damaged, match="more than 300,000 objects and lists"):
+        detection.check_structures(b"[{" + b"[" * 299_999)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content", "is_one"),
+    [
+        ("messages", "a.json", '[{"role": "user", "content": "x"}]', True),
+        ("messages", "a.jsonl", '{"role": "user", "content": "x"}', True),
+        ("messages", "a.json", '{"messages": [{"role": "user", "content": "x"}]}', True),
+        ("messages", "a.json", '{"role": "user", "content": "x"}', False),
+        ("messages", "a.json", "[1, 2]", False),
+        ("messages", "a.txt", '[{"role": "user", "content": "x"}]', False),
+        ("osworld", "other.jsonl", '{"step_num": 1, "action": "a", "response": "r"}', False),
+        ("osworld", "traj.jsonl", '{"role": "user", "content": "x"}', False),
+    ],
+)
+def test_a_file_is_known_by_its_name_and_content(
+    tmp_path: Path, kind: str, name: str, content: str, is_one: bool
+) -> None:
+    file = tmp_path / name
+    file.write_text(content)
+    assert bool(loader(kind).detect(file)) is is_one

@@ -200,6 +200,58 @@ def test_a_value_of_one_kind_is_named_five_times_at_most() -> None:
     assert warnings[0] == "The done of step 0 is not read: the type list is not read."
 
 
+def _sets() -> set[int]:
+    return {1}
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "result", "kind"),
+    [
+        ("name", 3.0, "3", ""),
+        ("name", 2.5, None, "float"),
+        ("name", True, None, "bool"),
+        ("name", 10**100 - 1, "9" * 100, ""),
+        ("name", -(10**100), None, "int"),
+        ("name", " ", None, ""),
+        ("name", None, None, ""),
+        ("flag", " True ", True, ""),
+        ("flag", "", None, ""),
+        ("flag", None, None, ""),
+        ("flag", 0.0, False, ""),
+        ("flag", 2, None, "int"),
+        ("whole", " +5 ", 5, ""),
+        ("whole", "9" * 18, 10**18 - 1, ""),
+        ("whole", "9" * 19, None, "str"),
+        ("whole", 5.0, 5, ""),
+        ("whole", 5.5, None, "float"),
+        ("whole", True, None, "bool"),
+        ("whole", "", None, ""),
+        ("whole", None, None, ""),
+        ("number", " ", None, ""),
+        ("number", False, 0.0, ""),
+        ("number", _sets(), None, "set"),
+        ("text", float("nan"), None, ""),
+        ("text", 1.5, "1.5", ""),
+        ("text", ["a", "b"], "a\nb", ""),
+        ("text", ["a", 1], '["a", 1]', ""),
+        ("text", b"a", "a", ""),
+        ("text", b"\xff", None, "bytes"),
+        ("text", _sets(), None, "set"),
+        ("entries", None, (), ""),
+        ("entries", "a", (), "str"),
+        ("inline_picture", "", None, ""),
+    ],
+)
+def test_a_value_is_read_or_its_type_named(
+    read: str, value: object, result: object, kind: str
+) -> None:
+    values = Values()
+    found = getattr(values, read)(value, "field")
+    assert (found, type(found)) == (result, type(result))
+    said = f"The field is not read: the type {kind} is not read."
+    assert values.warnings == ([said] if kind else [])
+
+
 def _released(folder: Path, name: str, record: dict[str, Any]) -> None:
     conversations.write(folder / name, [record])
 

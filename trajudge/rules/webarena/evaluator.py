@@ -94,7 +94,7 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-def exact_match(reference: str, cleaned: str, *, strips: bool = True) -> bool:
+def exact_match(reference: str, cleaned: str, *, strips: bool) -> bool:
     """Return True if the cleaned reference equals the text, which is already cleaned."""
     return clean(reference, strips=strips) == cleaned
 
@@ -388,7 +388,8 @@ class WebArenaEvaluator:
         name = "answer.fuzzy_match"
         if references == UNACHIEVABLE:
             note = task.eval.string_note or ""
-            if exact_match(UNACHIEVABLE, clean(answer, strips=task.harness.strips)):
+            strips = task.harness.strips
+            if exact_match(UNACHIEVABLE, clean(answer, strips=strips), strips=strips):
                 yield _text(name, True, UNACHIEVABLE, answer)
             else:
                 yield self.judge_reference(
