@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +17,16 @@ from tests.commands import score
 from tests.eval.cases import key, label, observe, said
 from tests.eval.runs_to_score import make_run
 from tests.screens import on_one_line, one_screen
-from trajudge.annotations import Label
+from trajudge.annotations import Label, Labels
 from trajudge.eval import baselines as models
 from trajudge.eval.baselines import (
     BASELINES,
     BEST,
+    BaselineJudgments,
     Examples,
     accepted_shares,
     at_equal_recall,
+    baselines_of,
     claims_success,
     transfer_screen,
     transfer_table,
@@ -38,6 +42,7 @@ from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats.intervals import Floats
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.store import write
 from trajudge.util.errors import UserError
 
 LAST = {True: "send_msg_to_user('Done.')", False: "report_infeasible('no')"}
@@ -148,6 +153,56 @@ def test_what_cannot_be_fitted_is_left_out_with_its_reason() -> None:
 
 
 # Last words of agents in AgentRewardBench and Online-Mind2Web, shortened.
+def test_they_are_kept_until_a_label_a_seed_or_a_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    judged = Counter[str]()
+
+    def counted(*given: Any, **options: Any) -> BaselineJudgments:
+        judged["times"] += 1
+        return trivial_baselines(*given, **options)
+
+    monkeypatch.setattr(models, "trivial_baselines", counted)
+    file = write(tmp_path / "runs", RUNS)
+    changed = {**LABELS, RUNS[0].key: labelled(RUNS[0], not LABELS[RUNS[0].key].success)}
+
+    def found(labels: Labels = LABELS, seed: int = 0) -> BaselineJudgments:
+        options: Any = {"question": "success", "seed": seed, "is_asked_for": False}
+        return baselines_of([f"trajudge:{file}"], labels, {*labels}, **options)
+
+    first = found()
+    assert first.judgments
+    assert first == trivial_baselines(RUNS, LABELS)
+    assert [found(), judged["times"]] == [first, 1]
+    assert [found(changed) == first, judged["times"]] == [False, 2]
+    assert [found(seed=1).judgments != (), judged["times"]] == [True, 3]
+    was = file.stat()
+    content = file.read_bytes()
+    other = content.replace(b"found the wrong lamp", b"unable to find lamps")  # of the same size
+    file.write_bytes(other)
+    os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert file.stat().st_size == was.st_size
+    assert [found() == first, judged["times"]] == [False, 4]
+
+
+def test_notes_are_kept_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = write(tmp_path / "runs", [one.model_copy(update={"answer": None}) for one in RUNS])
+    options: Any = {"question": "success", "seed": 0, "is_asked_for": False}
+    first, again = (
+        baselines_of([f"trajudge:{file}"], LABELS, {*LABELS}, **options) for _ in range(2)
+    )
+    assert (
+        first.notes
+        == again.notes
+        == (
+            "claim-of-success: left out, because no run recorded an answer",
+            "tfidf-answer: left out, because no run recorded an answer",
+        )
+    )
+
+
 @pytest.mark.parametrize(
     ("answer", "claim"),
     [

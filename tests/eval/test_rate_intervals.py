@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
 from trajudge.stats import intervals as binomial
 from trajudge.stats.intervals import (
@@ -21,8 +22,36 @@ from trajudge.stats.intervals import (
     rates_by_cluster,
     wilson,
 )
+from trajudge.stats.quantiles import beta_quantile, student_quantile
 
 METHODS = {"wilson": binomial.wilson, "beta": binomial.clopper_pearson}
+
+
+@pytest.mark.parametrize("df", [0.3, 1, 1.5, 7, 100, 199, 201, 2e4, 99_999, 100_001, 1e13])
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.5, 0.51, 0.75, 0.975, 1 - 1e-6, 1 - 5e-10])
+def test_students_quantile_is_scipys(df: float, p: float) -> None:
+    expected = special.stdtrit(df, p)
+    np.testing.assert_allclose(student_quantile(df, p), expected, rtol=2e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("a", [0.02, 0.5, 1, 3.7, 40, 1000, 80_000])
+@pytest.mark.parametrize("b", [0.02, 1, 2.2, 17, 300, 50_000])
+@pytest.mark.parametrize("p", [0.0005, 0.025, 0.5, 0.975, 0.9999])
+def test_the_quantile_of_a_beta_distribution_is_scipys(a: float, b: float, p: float) -> None:
+    expected = special.betaincinv(a, b, p)
+    np.testing.assert_allclose(beta_quantile(a, b, p), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_quantile_is_undefined_without_degrees_of_freedom_or_a_parameter() -> None:
+    of_student = student_quantile([0, -1, np.nan, 2], np.array([[0.975], [1]]))
+    assert np.isnan(of_student).tolist() == [[True, True, True, False], [True] * 4]
+    assert np.isnan(beta_quantile([np.nan, 1, 1], [1, np.nan, 1], 0.5)).tolist() == [1, 1, 0]
+
+
+def test_many_quantiles_are_those_of_few() -> None:
+    many = np.linspace(1, 50, 65)
+    few = [student_quantile(part, 0.9) for part in np.split(many, 5)]
+    np.testing.assert_allclose(student_quantile(many, 0.9), np.concatenate(few), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -6,17 +6,21 @@ run; judges at a baseline's recall; and one benchmark left out at a time.
 
 from __future__ import annotations
 
+import os
 import re
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
-import scipy
+import orjson
 from numpy.typing import NDArray
 
+from trajudge import __version__
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.process import about_process
@@ -44,6 +48,8 @@ from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.util.errors import UserError
+from trajudge.util.files import FileCache
+from trajudge.util.machine import cache_folder
 from trajudge.util.tables import Columns, Table, cut_columns, folded, screen_width, table_of
 from trajudge.util.terminal import LINES, count_of
 
@@ -67,6 +73,10 @@ _FOLDS = 5
 # What is read without being asked for: a few seconds' worth.
 _READ_UNASKED = 512 * 2**20
 
+_MOST_KEPT = 64 * 2**20  # bytes of judgments of baselines in the user's cache folder
+
+# Raise it when the same runs and labels give other judgments than before.
+_KEPT = 1
 
 Truth = Mapping[TrajectoryKey, bool]
 
@@ -133,6 +143,8 @@ def fit_tfidf(train: Examples, test: Examples) -> Floats:
     """Regress on the TF-IDF of the answer's words and pairs of words: of the terms that ``train``
     has, the most frequent, with 1 + log(count) times 1 + log((1 + n) / (1 + runs with it)), each
     run scaled to length 1."""
+    from scipy.special import expit  # noqa: PLC0415 - kept judgments need none of it
+
     used = np.flatnonzero(train.terms.sum(axis=0))
     if len(used) > _MOST_TERMS:
         counts = train.terms.sum(axis=0)[used]
@@ -141,7 +153,7 @@ def fit_tfidf(train: Examples, test: Examples) -> Floats:
     rarity = np.log((1 + n) / (1 + has_it[used])) + 1
     fitted, tested = (_weighted(each.terms[:, used], rarity) for each in (train, test))
     weights, intercept = logistic_regression(fitted, train.labels)
-    return np.asarray(scipy.special.expit(tested @ weights + intercept))
+    return np.asarray(expit(tested @ weights + intercept))
 
 
 def _weighted(counts: Any, rarity: Floats) -> Any:
@@ -160,6 +172,8 @@ _WORD = re.compile(r"\b\w\w+\b")
 def _term_counts(texts: Sequence[str]) -> Any:
     """Count the words of two letters and more, and pairs of them, (n, terms), sparse; terms in the
     order of their names."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - kept judgments need none of it
+
     numbers: dict[str, int] = {}
     rows, columns = array("q"), array("q")
     for row, text in enumerate(texts):
@@ -174,7 +188,7 @@ def _term_counts(texts: Sequence[str]) -> Any:
     place[[numbers[name] for name in sorted(numbers)]] = np.arange(len(numbers))
     at = column_of(rows), place[column_of(columns)]
     ones, shape = np.ones(len(rows), dtype=np.int64), (len(texts), len(numbers))
-    return scipy.sparse.coo_array((ones, at), shape=shape).tocsr()
+    return coo_array((ones, at), shape=shape).tocsr()
 
 
 def fit_telemetry(train: Examples, test: Examples) -> Floats:
@@ -215,6 +229,26 @@ class BaselineJudgments:
 
     judgments: tuple[Judgment, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def to_json(self, question: LabelName) -> bytes:
+        """Return them as JSON, with the trajectories' keys once; the verdicts answer
+        ``question``."""
+        distinct_keys = dict.fromkeys(judgment.key for judgment in self.judgments)
+        keys = {key: place for place, key in enumerate(distinct_keys)}
+        rows = [(j.judge, keys[j.key], getattr(j, question), j.score) for j in self.judgments]
+        fields = {"question": question, "notes": self.notes, "rows": rows}
+        return orjson.dumps(fields | {"keys": [key.order for key in keys]})
+
+    @classmethod
+    def from_json(cls, content: bytes) -> BaselineJudgments:
+        """Return what ``to_json`` wrote."""
+        fields = orjson.loads(content)
+        keys = [TrajectoryKey.of_checked(*key) for key in fields["keys"]]
+        judgments = [
+            _judgment(keys[place], judge, fields["question"], verdict=verdict, score=score)
+            for judge, place, verdict, score in fields["rows"]
+        ]
+        return cls(tuple(judgments), tuple(fields["notes"]))
 
 
 def trivial_baselines(
@@ -367,39 +401,88 @@ def _own_scores(scores: Sequence[Score], names: Sequence[str]) -> Iterator[Score
         yield from (s for s in mine if s.label == "process" or not process)
 
 
-def read_runs_of(
-    specs: Sequence[str], keys: Container[TrajectoryKey], *, is_asked_for: bool
-) -> list[Trajectory]:
+def read_runs_of(specs: Sequence[str], keys: Container[TrajectoryKey]) -> list[Trajectory]:
     """Read the trajectories of ``keys``, without their pages, out of the data that ``specs`` name.
-
-    Raises UserError where none is named or one cannot be opened; unless it ``is_asked_for``, also
-    where one is not on this machine or takes more than a few seconds to read.
-    """
+    Raises UserError where none is named or one cannot be opened."""
     if not specs:
         raise UserError("the trajectories are not named: add --data KIND:PATH")
-    runs: list[Trajectory] = []
-    for spec in specs:
-        opened = open_recorded(spec)
-        if not is_asked_for:
-            _check_size(spec, opened)
-        for run in open_source(opened, keys.__contains__, NO_NEEDS):
-            if isinstance(run, Trajectory):
-                runs.append(run)
-    return runs
+    return [
+        run
+        for spec in specs
+        for run in open_source(open_recorded(spec), keys.__contains__, NO_NEEDS)
+        if isinstance(run, Trajectory)
+    ]
 
 
-def _check_size(spec: str, opened: str) -> None:
-    path = parse_source(opened)[1]
+def baselines_of(
+    specs: Sequence[str],
+    labels: Labels,
+    keys: Collection[TrajectoryKey],
+    *,
+    question: LabelName,
+    seed: int,
+    is_asked_for: bool,
+) -> BaselineJudgments:
+    """Judge the trajectories of ``keys``, out of the data that ``specs`` name, by the trivial
+    baselines, or return what was kept of them for the same labels and unchanged files.
+
+    Raises UserError as ``read_runs_of``; unless it ``is_asked_for``, also where the data is not on
+    this machine or takes more than a few seconds to read.
+    """
+    files = list(map(_files_of, specs))
+    if not is_asked_for:
+        for spec, states in zip(specs, files, strict=True):
+            _check_size(spec, states)
+    kept, name = _kept(), ""
+    if kept and None not in files:
+        truth = sorted((k.order, v) for k, v in truth_of(labels, question).items() if k in keys)
+        made_with = [_KEPT, __version__, question, seed, truth, [*specs], files]
+        name = sha256(repr(made_with).encode()).hexdigest()
+        if content := kept.get(name):
+            return BaselineJudgments.from_json(content)
+    runs = read_runs_of(specs, keys)
+    found = trivial_baselines(runs, labels, question=question, seed=seed)
+    if kept and name:
+        kept.put(name, found.to_json(question))
+    return found
+
+
+def _kept() -> FileCache | None:
+    try:
+        return FileCache(cache_folder() / "baselines", _MOST_KEPT)
+    except RuntimeError:  # a user without a home
+        return None
+
+
+_FileState = tuple[str, int, int, int, int]
+
+
+def _files_of(spec: str) -> list[_FileState] | None:
+    """Return path, size, times of change and number of every file of the data, None where that
+    would be fetched. Raises UserError where it cannot be opened."""
+    path = parse_source(open_recorded(spec))[1]
     if path is None:
+        return None
+    paths = [str(path)]
+    if path.is_dir():
+        walked = os.walk(path, followlinks=True)
+        paths = [f"{folder}/{name}" for folder, _, names in walked for name in names]
+    states = []
+    for file in paths:
+        with suppress(OSError):  # a link to nothing
+            at = os.stat(file)  # noqa: PTH116 - of thousands, without an object for each
+            states.append((file, at.st_size, at.st_mtime_ns, at.st_ctime_ns, at.st_ino))
+    return sorted(states)
+
+
+def _check_size(spec: str, files: list[_FileState] | None) -> None:
+    if files is None:
         raise UserError(f"the data is {spec}, which would be fetched: name a copy with --data")
-    total = 0
-    for file in [path] if path.is_file() else path.rglob("*"):
-        total += file.stat().st_size if file.is_file() else 0
-        if total > _READ_UNASKED:
-            raise UserError(
-                f"the data, {spec}, is larger than {_READ_UNASKED // 2**20} MiB: --baselines on "
-                "reads it"
-            )
+    if sum(size for _, size, *_ in files) > _READ_UNASKED:
+        raise UserError(
+            f"the data, {spec}, is larger than {_READ_UNASKED // 2**20} MiB: --baselines on reads "
+            "it"
+        )
 
 
 def transferred(
@@ -532,7 +615,7 @@ def transfer_scores(
     """Score what ``transferred`` judges, with its notes as remarks; ``specs`` name the
     trajectories. Raises UserError where they cannot be read."""
     keys = truth_of(labels, question).keys() & {one.key for one in judgments}
-    runs = read_runs_of(specs, keys, is_asked_for=True) if keys else []
+    runs = read_runs_of(specs, keys) if keys else []
     found = transferred(runs, judgments, labels, question)
     report = compute.score(found.judgments, labels, rewards={}, missing=missing, compared=None)
     mine = tuple(s for s in report.scores if not s.baseline)

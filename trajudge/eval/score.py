@@ -10,11 +10,10 @@ from typing import Any
 from trajudge.annotations import frame_of, open_labels, parse_labels, policy_note
 from trajudge.eval.analysis.mismatches import Mismatch, find_mismatches, write_mismatches
 from trajudge.eval.baselines import (
-    read_runs_of,
+    baselines_of,
     transfer_scores,
     transfer_screen,
     transfer_table,
-    trivial_baselines,
     truth_of,
     with_baselines,
 )
@@ -27,7 +26,6 @@ from trajudge.eval.ranks import (
     with_rule_based,
     write_page,
 )
-from trajudge.eval.reporting.plots import write_plots
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import (
     LABELS_OPTION,
@@ -60,7 +58,6 @@ from trajudge.eval.sources import (
 )
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_conflicts, unanswered_notes
-from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.task_goals import task_units
 from trajudge.eval.submission import write_submission
 from trajudge.util.commands import FAILURES, OK, saved_behind_output
@@ -142,6 +139,10 @@ def read_sources(config: ScoreConfig) -> Source:
     """Read runs and published judgments as one, cut to the split. Raises UserError."""
     sources = read_runs(config.runs)
     if config.judgments is not None:
+        from trajudge.eval.store.published import (  # noqa: PLC0415 - brings the parsing of replies
+            read_published_folder,
+        )
+
         sources.append(read_published_folder(config.judgments, with_labels=not config.annotations))
     combined = combine(sources)
     if not len(combined.judgments):
@@ -198,7 +199,7 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     }
 
     def scores_by_goal() -> Sequence[Score]:
-        scored = metric_scores(source.judgments, source.labels, **arguments)
+        scored = metric_scores(source.judgments, source.labels, overall_only=True, **arguments)
         return [each for each in scored if each.label == "process" or not is_process]
 
     update: dict[str, object] = {}
@@ -244,13 +245,14 @@ def add_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> S
         return scores
     try:
         specs = config.data or recorded_data(source, config)
-        runs = read_runs_of(specs, keys, is_asked_for=wanted)
+        baselines = baselines_of(
+            specs, source.labels, keys, question=question, seed=config.seed, is_asked_for=wanted
+        )
     except UserError as error:
         if wanted:
             raise
         sys.stderr.write(f"note: no trivial baselines: {one_line(str(error))}\n")
         return scores
-    baselines = trivial_baselines(runs, source.labels, question=question, seed=config.seed)
     for note in baselines.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
     observed = observed_verdicts(source, scores.missing, question)
@@ -347,6 +349,8 @@ def _screen(scores: ScoreReport, kinds: list[Table], option: str) -> str:
 
 
 def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
+    from trajudge.eval.reporting.plots import write_plots  # noqa: PLC0415 - only where asked for
+
     detailed = score(
         source.judgments,
         source.labels,

@@ -21,8 +21,8 @@ import numpy as np
 from pydantic import Field, ValidationError, field_validator
 
 from trajudge.judges.answers import with_field
-from trajudge.judges.judging import REPAIR, CallArgs, ChangedClient
-from trajudge.judges.model import Judge, Message, Model, Part, Reply, Text, Verdict
+from trajudge.judges.judging import CallArgs, ChangedClient
+from trajudge.judges.model import REPAIR, Judge, Message, Model, Part, Reply, Text, Verdict
 from trajudge.judges.replies import ReplyParseError, check_reply, gather_bounded
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.actions import message_to_user

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
 from trajudge.judges.model import (
+    REPAIR,
     VERDICT_FIELDS,
     Call,
     Judge,
@@ -91,9 +92,6 @@ async def _sent(ask: Model, call: CallArgs) -> Reply:
         **call.parameters,
     )
 
-
-REPAIR = "repair"
-"""The stage of a corrective turn."""
 
 _FAULT = (
     "This answer cannot be read: {fault}. Answer again, completely and in the form that was asked "

@@ -170,6 +170,9 @@ class Verdict(Record):
 
 VERDICT_FIELDS = tuple(Verdict.model_fields)
 
+REPAIR = "repair"
+"""The stage of a corrective turn."""
+
 SECOND_ASKED = "second_asked"
 """In the ``scores`` of a cascade of judges: 1 if the second member was asked, else 0."""
 

@@ -41,8 +41,8 @@ from trajudge.judges.defences import (
     read_defences,
     with_room,
 )
-from trajudge.judges.judging import REPAIR, RepairedJudge
-from trajudge.judges.model import Judge, Model, Verdict
+from trajudge.judges.judging import RepairedJudge
+from trajudge.judges.model import REPAIR, Judge, Model, Verdict
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.prompts.render import Card, load_prompt
 from trajudge.trajectories.model import Record, Trajectory

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from trajudge.stats.intervals import (
@@ -38,7 +37,7 @@ def mcnemar_by_task(first_right: ArrayLike, second_right: ArrayLike, tasks: Task
     sizes, counts = np.unique(np.abs(gaps[gaps != 0]), return_counts=True)
     if len(sizes) < 2:  # a sign test
         above, below = int((gaps > 0).sum()), int((gaps < 0).sum())
-        return min(1.0, 2 * float(scipy.special.bdtr(min(above, below), above + below, 0.5)))
+        return min(1.0, 2 * float(_coin_tosses(above + below)[: min(above, below) + 1].sum()))
     total = int((sizes * counts).sum())
     if total > _COUNTED:
         return _transformed(sizes, counts, abs(int(gaps.sum())), total)
@@ -67,7 +66,7 @@ def _transformed(sizes: Ints, counts: Ints, least: int, total: int) -> float:
 
 def _coin_tosses(n: int) -> Floats:
     """Return the probabilities of 0 to n heads (n + 1,)."""
-    logs = scipy.special.gammaln(np.arange(n + 1) + 1.0)
+    logs = np.cumsum(np.log(np.maximum(np.arange(n + 1), 1)))  # of the factorials
     return np.asarray(np.exp(logs[-1] - logs - logs[::-1] - n * np.log(2)))
 
 

@@ -15,8 +15,9 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
+
+from trajudge.stats import quantiles
 
 Floats = NDArray[np.float64]
 
@@ -63,14 +64,12 @@ def defined(value: float) -> float | None:
 
 def normal_quantile(confidence: float) -> float:
     """Return the two-sided standard normal quantile, 1.96 at 95 %."""
-    return float(-scipy.special.ndtri(check_confidence(confidence)))
+    return -quantiles.normal_quantile(check_confidence(confidence))
 
 
 def t_quantile(confidence: float, df: Floats | float) -> Floats:
     """Return the two-sided Student quantile at ``df`` degrees of freedom; ``nan`` for df <= 0."""
-    df = np.asarray(df, dtype=float)
-    upper = 1 - check_confidence(confidence)
-    return np.asarray(scipy.special.stdtrit(np.where(df > 0, df, np.nan), upper))
+    return quantiles.student_quantile(df, 1 - check_confidence(confidence))
 
 
 Indices = NDArray[np.unsignedinteger]
@@ -194,9 +193,8 @@ def exact_limits(rate: Floats, trials: Floats, tail: float) -> tuple[Floats, Flo
     """Return the ends of Clopper and Pearson's interval of ``rate`` over ``trials``, with the
     error ``tail`` at each; rate and trials of broadcastable shape."""
     hits, misses = rate * trials, (1 - rate) * trials
-    with np.errstate(invalid="ignore"):
-        low = scipy.special.betaincinv(np.maximum(hits, 1e-12), misses + 1, tail)
-        high = scipy.special.betaincinv(hits + 1, np.maximum(misses, 1e-12), 1 - tail)
+    low = quantiles.beta_quantile(np.where(rate == 0, np.nan, hits), misses + 1, tail)
+    high = quantiles.beta_quantile(hits + 1, np.where(rate == 1, np.nan, misses), 1 - tail)
     return np.where(rate == 0, 0.0, low), np.where(rate == 1, 1.0, high)
 
 
@@ -453,10 +451,11 @@ def clustered_rates(
     undefined, tail = np.isnan(known.df), check_confidence(confidence)
     alone = (n.max(axis=-1, initial=0.0) <= 1) & ~undefined & (squares is None)
     with np.errstate(divide="ignore", invalid="ignore"):
-        quantile = scipy.special.stdtrit(known.df, 1 - tail)
+        quantile = quantiles.student_quantile(known.df, 1 - tail)
         ends = np.stack(wilson_limits(known.rate, known.trials, quantile))
         if alone.any():
-            ends = np.where(alone, np.stack(exact_limits(known.rate, known.trials, tail)), ends)
+            exact = exact_limits(np.where(alone, known.rate, np.nan), known.trials, tail)
+            ends = np.where(alone, np.stack(exact), ends)
     low, high = np.where(undefined, np.nan, ends)
     total = n.sum(axis=-1)
     notes = [NO_TRIALS] if (total == 0).any() else []
@@ -802,7 +801,7 @@ def clustered_differences(
 
     def ends(level: ArrayLike) -> tuple[Floats, Floats]:
         # The clusters show the correlation of the two rates as well: all of it is estimated.
-        quantile = scipy.special.stdtrit(clusters, 1 - np.asarray(level) / 2)
+        quantile = quantiles.student_quantile(clusters, 1 - np.asarray(level) / 2)
         low, high = transform(np.stack(wilson_limits(rate, effective, quantile)))
         down, up = value - low, high - value
         below = down[0] ** 2 - 2 * correlation * down[0] * up[1] + up[1] ** 2

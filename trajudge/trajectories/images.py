@@ -7,6 +7,7 @@ Whoever runs an event loop loads pictures through a ``PictureLoader``, which wor
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -269,6 +270,8 @@ _PNG_LEVEL = 1
 # A picture is first averaged down to so many times its new size, which the filter then resizes.
 _REDUCING_GAP = 2.0
 
+_RESTED = 3_000_000_000  # nanoseconds: clocks of file systems tick every 2 s at the slowest
+
 # Raise it when the same file and limits give other bytes than before.
 _ENCODING = 1
 
@@ -337,9 +340,16 @@ def load_picture(
 
     What becomes smaller and is opaque is re-encoded as JPEG, the rest as PNG, if these are taken
     and small enough; deterministic for one version of Pillow. ``resized`` keeps the results for
-    other processes. Raises ImageUnreadable (one sentence) if the image cannot be used.
+    other processes, by content and, for files that have rested, by the file's state. Raises
+    ImageUnreadable (one sentence) if the image cannot be used.
     """
     with _named(ref):
+        state = None if resized is None else _rested(_state(ref))
+        by_state = "" if state is None else _name_of(repr(state).encode(), limits)
+        if resized is not None and by_state and (name := resized.get(by_state)):
+            with suppress(ImageUnreadable):
+                if (known := resized.get(name.decode())) is not None:
+                    return _encoded(known, read_header(known))
         content, header = _with_header(ref)
         fits = (
             header.media_type in limits.media_types
@@ -352,17 +362,29 @@ def load_picture(
             return _encoded(content, header)
         if resized is None:
             return _fit(content, header, limits)
-        name = _name_of(content, limits)
+        of_content = _name_of(content, limits)
+        made = None
         with suppress(ImageUnreadable):
-            if (known := resized.get(name)) is not None:
-                return _encoded(known, read_header(known))
-        made = _fit(content, header, limits)
-        resized.put(name, made.data)
+            if (known := resized.get(of_content)) is not None:
+                made = _encoded(known, read_header(known))
+        if made is None:
+            made = _fit(content, header, limits)
+            resized.put(of_content, made.data)
+        if by_state:
+            resized.put(by_state, of_content.encode())
         return made
 
 
+def _rested(state: FileState | None) -> FileState | None:
+    """Return the state of a file that was not changed of late, else None: within one tick of the
+    file system's clock a file can change twice and have the same state."""
+    if state is None or time.time_ns() - max(state.modified_ns, state.changed_ns) < _RESTED:
+        return None
+    return state
+
+
 def _name_of(content: bytes, limits: PictureLimits) -> str:
-    """Name what a file becomes within the limits."""
+    """Name what a file, by its content or its state, becomes within the limits."""
     bounds = [*limits[:3], *sorted(limits.media_types), _ENCODING]
     return sha256(sha256(content).digest() + repr(bounds).encode()).hexdigest()
 

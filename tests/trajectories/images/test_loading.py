@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from trajudge.trajectories import images
 from trajudge.trajectories.images import (
     EncodedImage,
     PictureLimits,
@@ -23,6 +24,12 @@ from trajudge.util.errors import ImageUnreadable
 from trajudge.util.files import FileCache
 
 LIMITS = PictureLimits(100, 10_000, 1_000_000, frozenset({"image/png", "image/jpeg"}))
+
+
+@pytest.fixture(autouse=True)
+def never_rested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine a file might rest for long enough while a test runs."""
+    monkeypatch.setattr(images, "_RESTED", 10**18)
 
 
 class Loader:
@@ -127,6 +134,50 @@ def test_a_resized_picture_is_found_by_content_and_limits(tmp_path: Path) -> Non
     assert Loader(folder).load(tmp_path / "b.png", LIMITS._replace(max_side=99)).width == 99
     assert Loader(folder).load(noise(path, 1)).width == 100
     assert len([*folder.iterdir()]) == 3
+
+
+def test_a_file_that_has_rested_is_found_by_its_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "_RESTED", 0)
+    path, folder = noise(tmp_path / "a.png"), tmp_path / "kept"
+    first = Loader(folder).load(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(images, "_read", lambda ref: pytest.fail(f"{ref.path} is read"))
+        assert Loader(folder).load(path) == first
+    assert Loader(folder).load(path, LIMITS._replace(max_side=99)).width == 99
+    for entry in folder.iterdir():
+        if entry.stat().st_size > 1_000:
+            entry.unlink()
+    assert Loader(folder).load(path) == first
+
+
+def test_a_changed_file_never_gives_the_old_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "_RESTED", 0)
+    path, folder = noise(tmp_path / "a.png"), tmp_path / "kept"
+    other = noise(tmp_path / "b.png", 1).read_bytes()
+    size = max(path.stat().st_size, len(other))
+    path.write_bytes(path.read_bytes().ljust(size, b"\0"))
+    first, was = Loader(folder).load(path), path.stat()
+    path.write_bytes(other.ljust(size, b"\0"))
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+    changed = Loader(folder).load(path)
+    assert changed != first
+    assert changed == load_picture(ImageRef(path=path), LIMITS)
+
+
+@pytest.mark.parametrize(("age", "entries"), [(2_999_999_999, 1), (3_000_000_000, 2)])
+def test_a_file_rests_for_three_seconds(
+    age: int, entries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a tick of the clock it could change twice and have one state."""
+    monkeypatch.undo()
+    path, folder = noise(tmp_path / "a.png"), tmp_path / "kept"
+    monkeypatch.setattr("time.time_ns", lambda: path.stat().st_ctime_ns + age)
+    Loader(folder).load(path)
+    assert len([*folder.iterdir()]) == entries
 
 
 def test_a_picture_that_fits_is_not_written(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
-from trajudge.judges.judging import REPAIR
+from trajudge.judges.model import REPAIR
 from trajudge.util.tables import (
     WARNINGS,
     Table,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 
-from trajudge.eval.runs.batches import BatchSession
 from trajudge.eval.runs.jobs import StopSignal, graceful_interrupt
 from trajudge.eval.runs.outputs import missing_policy
 from trajudge.eval.runs.plan import RunPlan, labels_of_runs
@@ -51,6 +50,8 @@ def session_opening(request: RunRequest) -> AbstractContextManager[SessionOpenin
         return ray_sessions(request.run.ray)
     if not request.batch.is_on:
         return nullcontext()
+    from trajudge.eval.runs.batches import BatchSession  # noqa: PLC0415 - brings the batch APIs
+
     return nullcontext(partial(BatchSession, config=request.batch))
 
 

@@ -49,7 +49,7 @@ def write_results(
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
     scores = with_estimated_rates(scores, judgments, plan.labels, plan.training)
     scored = partial(metric_scores, judgments, plan.labels, rewards=rewards, missing=missing)
-    again = partial(scored, training=plan.training)
+    again = partial(scored, training=plan.training, overall_only=True)
     scores = _against_claims(scores, plan, judgments)
     notes = goal_notes(scores.scores, read_goals(plan.folder), again)
     scores = scores.model_copy(

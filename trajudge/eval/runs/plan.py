@@ -40,8 +40,7 @@ from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
 from trajudge.judges.fidelity import published_texts
-from trajudge.judges.judging import REPAIR
-from trajudge.judges.model import Judge
+from trajudge.judges.model import REPAIR, Judge
 from trajudge.judges.registry import (
     JudgeEntry,
     answer_options,

@@ -22,7 +22,7 @@ from trajudge.eval.scoring.observations import (
     predictions_by_judge,
 )
 from trajudge.eval.scoring.rates import scores_by_group, success_rates
-from trajudge.eval.scoring.records import ALL_AGENTS, WEIGHTED, Missing, Score, ScoreReport
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, WEIGHTED, Missing, Score, ScoreReport
 from trajudge.eval.scoring.usage import judge_usage
 from trajudge.eval.store.labels import Rewards
 from trajudge.eval.store.table import JudgmentTable
@@ -91,12 +91,19 @@ def metric_scores(
     missing: Missing = "negative",
     by_agent: bool = False,
     training: Training | None = None,
+    overall_only: bool = False,
 ) -> tuple[Score, ...]:
-    """Compute the ``scores`` of ``score`` alone; arguments as there."""
+    """Compute the ``scores`` of ``score`` alone, or of them those over all benchmarks; arguments as
+    there."""
     with collection_paused():
         judgments = JudgmentTable.of(judgments)
         reference = ReferenceLabels.of(judgments.keys, labels, rewards)
         judges = predictions_by_judge(judgments, reference, training or {})
         cells = group_observations(judges, missing, by_agent)
-        shown = [cell for cell in cells if by_agent or cell.group.agent == ALL_AGENTS]
+        shown = [
+            cell
+            for cell in cells
+            if (by_agent or cell.group.agent == ALL_AGENTS)
+            and (cell.group.benchmark == OVERALL or not overall_only)
+        ]
         return tuple(scores_by_group(shown, missing))

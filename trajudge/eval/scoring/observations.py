@@ -447,7 +447,9 @@ def groups(reference: ReferenceLabels, among: Bools | None = None) -> list[Traje
     """Of the trajectories ``among`` (T,) the reference's, all without it: known benchmarks in the
     paper's order, others by name, then all of them; of each first all agents, then one by one."""
     chosen = slice(None) if among is None else among
-    codes = np.unique([reference.benchmark[chosen], reference.agent[chosen]], axis=1).T.tolist()
+    width = len(reference.agents)
+    both = reference.benchmark[chosen].astype(np.int64) * width + reference.agent[chosen]
+    codes = (divmod(code, width) for code in np.flatnonzero(np.bincount(both)).tolist())
     pairs = [(reference.benchmarks[code], reference.agents[agent]) for code, agent in codes]
     pairs += [(OVERALL, agent) for agent in sorted({agent for _, agent in pairs})]
     order = [*BENCHMARKS, *sorted({benchmark for benchmark, _ in pairs} - {*BENCHMARKS, OVERALL})]
@@ -486,7 +488,8 @@ def predictions_by_judge(
     judgments: JudgmentTable, reference: ReferenceLabels, training: Training
 ) -> list[Predictions]:
     """Read the predictions of every judge, judges by name; arguments as ``Predictions.of``."""
-    names = sorted(judgments.judges[code] for code in np.unique(judgments.judge).tolist())
+    codes = np.flatnonzero(np.bincount(judgments.judge)).tolist()
+    names = sorted(judgments.judges[code] for code in codes)
     return [Predictions.of(name, judgments, reference, training.get(name, ())) for name in names]
 
 

@@ -4,7 +4,6 @@ attempts cost, over all sessions of a run.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import socket
@@ -192,6 +191,8 @@ class Budget:
         spent: float = 0.0,
         payments: Payments | None = None,
     ) -> None:
+        from asyncio import Event  # noqa: PLC0415 - what reads the payments needs none
+
         self.limit = limit
         self.spent = spent
         self.presumed = 0.0
@@ -203,7 +204,7 @@ class Budget:
         self._tested = set[str]()
         self._correction = 1.0
         self._dearest_overrun = 0.0
-        self._settled = asyncio.Event()
+        self._settled = Event()
         self._unwritable: UserError | None = None
 
     def require_price(self, model: str) -> None:

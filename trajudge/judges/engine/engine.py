@@ -39,8 +39,8 @@ from trajudge.judges.engine.budget import (
 from trajudge.judges.engine.cache import Cache, Outcome, SentCalls
 from trajudge.judges.engine.limits import Limiter, Permit
 from trajudge.judges.engine.retry import CircuitBreaker, Retry
-from trajudge.judges.judging import REPAIR, BaseClient, CallArgs
-from trajudge.judges.model import Call, Message, Reply, Request, Usage
+from trajudge.judges.judging import BaseClient, CallArgs
+from trajudge.judges.model import REPAIR, Call, Message, Reply, Request, Usage
 from trajudge.trajectories.model import checked
 from trajudge.trajectories.tokens import likely_tokens
 from trajudge.util.errors import UserError
