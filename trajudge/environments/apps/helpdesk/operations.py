@@ -18,15 +18,9 @@ VERDICTS = {"approve": "approved", "decline": "declined"}
 
 
 def _file_ticket(submission: FormSubmission) -> Success | Rejected:
-    state, priority, due = (
-        submission.state,
-        submission.form.get("priority"),
-        submission.form.get("due", ""),
-    )
-    subject, assignee = (
-        submission.text("subject", 80),
-        submission.row("person", "assignee"),
-    )
+    state, priority = submission.state, submission.form.get("priority")
+    subject, due = submission.text("subject", 80), submission.form.get("due", "")
+    assignee = submission.row("person", "assignee")
     if not subject or assignee is None or priority not in PRIORITIES or not is_date(due):
         return Rejected("A ticket needs a subject, an assignee, a priority and a due date.")
     key = state.token("ticket")
@@ -101,11 +95,8 @@ def _decide_leave(submission: FormSubmission) -> Success | Rejected:
 
 
 def _book(submission: FormSubmission) -> Success | Rejected:
-    state, day, hour = (
-        submission.state,
-        submission.form.get("day", ""),
-        submission.form.get("hour", ""),
-    )
+    state = submission.state
+    day, hour = submission.form.get("day", ""), submission.form.get("hour", "")
     room, purpose = submission.row("room"), submission.text("purpose", 80)
     if room is None or day not in DAYS or hour not in HOURS or not purpose:
         return Rejected("A booking needs a day, an hour and a purpose.")
