@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from trajudge.environments.apps.submissions import (
+    added,
+    changed,
     confirmed,
     is_date,
-    number_for,
     preference,
     toggle,
 )
@@ -23,26 +24,21 @@ def _file_ticket(submission: FormSubmission) -> Success | Rejected:
     assignee = submission.row("person", "assignee")
     if not subject or assignee is None or priority not in PRIORITIES or not is_date(due):
         return Rejected("A ticket needs a subject, an assignee, a priority and a due date.")
-    key = state.token("ticket")
-    state.add(
-        "ticket", id=key, number=number_for("T", key), subject=subject,
-        body=submission.text("body", 500), priority=priority, status="open",
-        requester=state.row("account", "me")["person"], assignee=assignee["id"], due=due,
-        resolution="", note="",
+    return added(
+        submission, "ticket", prefix="T", subject=subject, body=submission.text("body", 500),
+        priority=priority, status="open", requester=state.row("account", "me")["person"],
+        assignee=assignee["id"], due=due, resolution="", note="",
     )  # fmt: skip
-    return Success("ticket", {"id": key})
 
 
 def _update_ticket(submission: FormSubmission) -> Success | Rejected:
-    state, priority = submission.state, submission.form.get("priority", "")
-    ticket = submission.row("ticket")
+    priority, ticket = submission.form.get("priority", ""), submission.row("ticket")
     assignee = submission.row("person", "assignee")
     if ticket is None or ticket["status"] == "closed":
         return Rejected("This ticket can no longer be changed.")
     if assignee is None or priority not in PRIORITIES:
         return Rejected("Choose an assignee and a priority.")
-    state.change("ticket", ticket["id"], assignee=assignee["id"], priority=priority)
-    return Success("ticket", {"id": ticket["id"]})
+    return changed(submission, "ticket", ticket, assignee=assignee["id"], priority=priority)
 
 
 def _move_ticket(submission: FormSubmission) -> Success | Rejected:
@@ -60,10 +56,7 @@ def _close_ticket(submission: FormSubmission) -> Success | Rejected:
         return Rejected("There is no such ticket to close.")
     if resolution not in RESOLUTIONS or not note:
         return Rejected("Choose a resolution and write a note to the requester.")
-    submission.state.change(
-        "ticket", ticket["id"], status="closed", resolution=resolution, note=note
-    )
-    return Success("ticket", {"id": ticket["id"]})
+    return changed(submission, "ticket", ticket, status="closed", resolution=resolution, note=note)
 
 
 def _decide_purchase(submission: FormSubmission) -> Success | Rejected:
@@ -73,8 +66,7 @@ def _decide_purchase(submission: FormSubmission) -> Success | Rejected:
         return Rejected("There is nothing to decide about this request.")
     if status is None or not note:
         return Rejected("Choose a verdict and write a note.")
-    submission.state.change("purchase", purchase["id"], status=status, note=note)
-    return Success("purchase", {"id": purchase["id"]})
+    return changed(submission, "purchase", purchase, status=status, note=note)
 
 
 def _decide_leave(submission: FormSubmission) -> Success | Rejected:
@@ -87,11 +79,10 @@ def _decide_leave(submission: FormSubmission) -> Success | Rejected:
     if status == "approved":
         if person["allowance"] < leave["days"]:
             return Rejected(f"Only {person['allowance']} days are left.")
-        submission.state.change(
-            "person", person["id"], allowance=person["allowance"] - leave["days"]
-        )
-    submission.state.change("leave", leave["id"], status=status, note=submission.text("note", 500))
-    return Success("leave", {"id": leave["id"]})
+        left = person["allowance"] - leave["days"]
+        submission.state.change("person", person["id"], allowance=left)
+    note = submission.text("note", 500)
+    return changed(submission, "leave", leave, status=status, note=note)
 
 
 def _book(submission: FormSubmission) -> Success | Rejected:
