@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Collection
 from datetime import date
 
 from trajudge.environments.model.spec import FormSubmission, Operation, Rejected, Success
+from trajudge.environments.model.state import Value
 
 
 def confirmed(
@@ -87,6 +89,28 @@ def removal(table: str, page: str, field: str = "", *, irreversible: bool = Fals
         return Success(page)
 
     return Operation(run, irreversible=irreversible)
+
+
+def added(
+    submission: FormSubmission,
+    table: str,
+    *,
+    prefix: str = "",
+    least: int = 10_000,
+    **values: Value,
+) -> Success:
+    """Add a row under a new key, with a number of this ``prefix`` if one is given (see
+    ``number_for``), and show its page, which is named like the table."""
+    key = submission.state.token(table)
+    numbered = {"number": number_for(prefix, key, least)} if prefix else {}
+    submission.state.add(table, id=key, **numbered, **values)
+    return Success(table, {"id": key})
+
+
+def changed(submission: FormSubmission, table: str, row: sqlite3.Row, **values: Value) -> Success:
+    """Change columns of a row, and show its page, which is named like the table."""
+    submission.state.change(table, row["id"], **values)
+    return Success(table, {"id": row["id"]})
 
 
 def number_for(prefix: str, key: str, least: int = 10_000) -> str:

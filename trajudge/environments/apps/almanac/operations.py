@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
-
+from trajudge.environments.apps import draws
 from trajudge.environments.apps.almanac.schema import FORMATS, LABELS, SHELVES, YEARS
 from trajudge.environments.apps.submissions import (
+    added,
     confirmed,
-    number_for,
     preference,
     removal,
     transition,
@@ -41,9 +40,8 @@ def _write_note(submission: FormSubmission) -> Success | Rejected:
 
 
 def _request(submission: FormSubmission) -> Success | Rejected:
-    state, form = submission.state, submission.form.get("format", "")
-    indicator = submission.row("indicator")
-    district = submission.row("district")
+    form = submission.form.get("format", "")
+    indicator, district = submission.row("indicator"), submission.row("district")
     years = [submission.form.get(name, "") for name in ("first", "last")]
     known = all(year in map(str, YEARS) for year in years)
     if indicator is None or district is None or not known or form not in FORMATS:
@@ -51,14 +49,11 @@ def _request(submission: FormSubmission) -> Success | Rejected:
     first, last = map(int, years)
     if first > last:
         return Rejected("The first year must not be after the last one.")
-    key = state.token("export")
-    ready = date.fromisoformat(TODAY) + timedelta(days=FORMATS[form] + last - first)
-    state.add(
-        "export", id=key, number=number_for("EX", key, 1000), indicator=indicator["id"],
+    return added(
+        submission, "export", prefix="EX", least=1000, indicator=indicator["id"],
         district=district["id"], first=first, last=last, format=form, asked=TODAY,
-        ready=ready.isoformat(), status="requested",
+        ready=draws.shifted(FORMATS[form] + last - first), status="requested",
     )  # fmt: skip
-    return Success("export", {"id": key})
 
 
 _withdraw = transition(
@@ -72,12 +67,9 @@ def _book(submission: FormSubmission) -> Success | Rejected:
         return Rejected("From one to six seats can be booked at once.")
     if int(wanted) > event["seats"]:
         return Rejected(f"Only {event['seats']} seats are free.")
-    key, seats = submission.state.token("booking"), int(wanted)
-    submission.state.add(
-        "booking", id=key, event=event["id"], seats=seats, total=seats * event["fee"]
-    )
+    seats, total = int(wanted), int(wanted) * event["fee"]
     submission.state.change("event", event["id"], seats=event["seats"] - seats)
-    return Success("booking", {"id": key})
+    return added(submission, "booking", event=event["id"], seats=seats, total=total)
 
 
 OPERATIONS = {

@@ -11,9 +11,10 @@ from trajudge.environments.apps.console.schema import (
     TEAMS,
 )
 from trajudge.environments.apps.submissions import (
+    added,
+    changed,
     confirmed,
     is_date,
-    number_for,
     preference,
     toggle,
     transition,
@@ -31,14 +32,12 @@ def _deploy(submission: FormSubmission) -> Success | Rejected:
         return Rejected("Choose a strategy.")
     if len(parts) != 3 or any(whole(part, 0, 999) is None for part in parts):
         return Rejected("A version has three numbers, such as 1.4.0.")
-    key = state.token("deployment")
-    state.add(
-        "deployment", id=key, number=number_for("DEP", key), service=service["id"],
-        version=version, deployed=TODAY, author=state.row("account", "me")["name"],
-        strategy=strategy, result="succeeded", note=submission.text("note", 200),
-    )  # fmt: skip
     state.change("service", service["id"], version=version)
-    return Success("deployment", {"id": key})
+    return added(
+        submission, "deployment", prefix="DEP", service=service["id"], version=version,
+        deployed=TODAY, author=state.row("account", "me")["name"], strategy=strategy,
+        result="succeeded", note=submission.text("note", 200),
+    )  # fmt: skip
 
 
 def _set_quota(submission: FormSubmission) -> Success | Rejected:
@@ -48,16 +47,14 @@ def _set_quota(submission: FormSubmission) -> Success | Rejected:
     ticket = submission.text("ticket", 200)
     if service is None or quota is None or billing not in BILLINGS or not ticket:
         return Rejected("A quota is 1 to 99 machines, with a way of billing and a ticket.")
-    submission.state.change("service", service["id"], quota=quota, billing=billing, ticket=ticket)
-    return Success("service", {"id": service["id"]})
+    return changed(submission, "service", service, quota=quota, billing=billing, ticket=ticket)
 
 
 def _retire(submission: FormSubmission) -> Success | Rejected:
     machine = submission.row("machine")
     if machine is None or machine["state"] in ("running", "retired"):
         return Rejected("Only a machine that does not run can be retired.")
-    submission.state.change("machine", machine["id"], state="retired")
-    return Success("machine", {"id": machine["id"]})
+    return changed(submission, "machine", machine, state="retired")
 
 
 def _assign(submission: FormSubmission) -> Success | Rejected:
@@ -68,11 +65,10 @@ def _assign(submission: FormSubmission) -> Success | Rejected:
         return Rejected("This alert has been resolved.")
     if member is None or priority not in PRIORITIES:
         return Rejected("Choose a member and a priority.")
-    submission.state.change(
-        "alert", alert["id"], status="assigned", assignee=member["name"], priority=priority,
-        note=submission.text("note", 200),
+    return changed(
+        submission, "alert", alert, status="assigned", assignee=member["name"],
+        priority=priority, note=submission.text("note", 200),
     )  # fmt: skip
-    return Success("alert", {"id": alert["id"]})
 
 
 def _set_role(submission: FormSubmission) -> Success | Rejected:
@@ -80,8 +76,7 @@ def _set_role(submission: FormSubmission) -> Success | Rejected:
     role, team = submission.form.get("role", ""), submission.form.get("team", "")
     if member is None or role not in ROLES or team not in TEAMS:
         return Rejected("Choose a role and a team.")
-    submission.state.change("member", member["id"], role=role, team=team)
-    return Success("member", {"id": member["id"]})
+    return changed(submission, "member", member, role=role, team=team)
 
 
 def _schedule(submission: FormSubmission) -> Success | Rejected:
@@ -92,12 +87,10 @@ def _schedule(submission: FormSubmission) -> Success | Rejected:
         return Rejected("A window needs a service, 1 to 48 hours and a reason.")
     if not is_date(starts) or starts <= TODAY:
         return Rejected(f"Please give a date after {TODAY}, written like it.")
-    key = submission.state.token("window")
-    submission.state.add(
-        "window", id=key, number=number_for("MW", key), service=service["id"],
-        starts=starts, hours=hours, reason=reason,
-    )  # fmt: skip
-    return Success("window", {"id": key})
+    of = service["id"]
+    return added(
+        submission, "window", prefix="MW", service=of, starts=starts, hours=hours, reason=reason
+    )
 
 
 _revoke = transition(

@@ -19,27 +19,20 @@ _BOOKINGS = """SELECT b.*, r.name, p.name AS host FROM booking b JOIN room r ON 
 @ui.detail("person", under="people")
 def person(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(record, "title site phone allowance")
-    team = view.state.row("team", record["team"])
-    blocks: tuple[parts.Block, ...] = (
-        about,
-        ui.section_of("team", ui.link_to(team, "team")),
-    )
+    blocks: tuple[parts.Block, ...] = (about, ui.row_section(view, record, "team"))
     if record["manager"]:
-        manager = view.state.row("person", record["manager"])
-        link = ui.link_to(manager, "person")
-        blocks = (*blocks, ui.section_of("manager", link))
+        blocks = (*blocks, ui.row_section(view, record, "person", "manager"))
     return Page(record["name"], blocks)
 
 
 @ui.detail("team", under="teams")
 def team(view: PageContext, record: sqlite3.Row) -> Page:
-    lead = view.state.row("person", record["lead"])
     word = Word("resume" if record["paused"] else "pause")
     return Page(
         record["name"],
         (
             ui.facts(budget=money(record["budget"])),
-            ui.section_of("lead", ui.link_to(lead, "person")),
+            ui.row_section(view, record, "person", "lead"),
             _bars(view, record["id"], "received", "Tickets received a month"),
             _bars(view, record["id"], "solved", "Tickets solved a month"),
             parts.Link(Word("spending"), "spending", {"id": record["id"]}),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from trajudge.environments.apps.submissions import (
+    added,
+    changed,
     confirmed,
     is_date,
-    number_for,
     preference,
     toggle,
 )
@@ -18,37 +19,26 @@ VERDICTS = {"approve": "approved", "decline": "declined"}
 
 
 def _file_ticket(submission: FormSubmission) -> Success | Rejected:
-    state, priority, due = (
-        submission.state,
-        submission.form.get("priority"),
-        submission.form.get("due", ""),
-    )
-    subject, assignee = (
-        submission.text("subject", 80),
-        submission.row("person", "assignee"),
-    )
+    state, priority = submission.state, submission.form.get("priority")
+    subject, due = submission.text("subject", 80), submission.form.get("due", "")
+    assignee = submission.row("person", "assignee")
     if not subject or assignee is None or priority not in PRIORITIES or not is_date(due):
         return Rejected("A ticket needs a subject, an assignee, a priority and a due date.")
-    key = state.token("ticket")
-    state.add(
-        "ticket", id=key, number=number_for("T", key), subject=subject,
-        body=submission.text("body", 500), priority=priority, status="open",
-        requester=state.row("account", "me")["person"], assignee=assignee["id"], due=due,
-        resolution="", note="",
+    return added(
+        submission, "ticket", prefix="T", subject=subject, body=submission.text("body", 500),
+        priority=priority, status="open", requester=state.row("account", "me")["person"],
+        assignee=assignee["id"], due=due, resolution="", note="",
     )  # fmt: skip
-    return Success("ticket", {"id": key})
 
 
 def _update_ticket(submission: FormSubmission) -> Success | Rejected:
-    state, priority = submission.state, submission.form.get("priority", "")
-    ticket = submission.row("ticket")
+    priority, ticket = submission.form.get("priority", ""), submission.row("ticket")
     assignee = submission.row("person", "assignee")
     if ticket is None or ticket["status"] == "closed":
         return Rejected("This ticket can no longer be changed.")
     if assignee is None or priority not in PRIORITIES:
         return Rejected("Choose an assignee and a priority.")
-    state.change("ticket", ticket["id"], assignee=assignee["id"], priority=priority)
-    return Success("ticket", {"id": ticket["id"]})
+    return changed(submission, "ticket", ticket, assignee=assignee["id"], priority=priority)
 
 
 def _move_ticket(submission: FormSubmission) -> Success | Rejected:
@@ -66,10 +56,7 @@ def _close_ticket(submission: FormSubmission) -> Success | Rejected:
         return Rejected("There is no such ticket to close.")
     if resolution not in RESOLUTIONS or not note:
         return Rejected("Choose a resolution and write a note to the requester.")
-    submission.state.change(
-        "ticket", ticket["id"], status="closed", resolution=resolution, note=note
-    )
-    return Success("ticket", {"id": ticket["id"]})
+    return changed(submission, "ticket", ticket, status="closed", resolution=resolution, note=note)
 
 
 def _decide_purchase(submission: FormSubmission) -> Success | Rejected:
@@ -79,8 +66,7 @@ def _decide_purchase(submission: FormSubmission) -> Success | Rejected:
         return Rejected("There is nothing to decide about this request.")
     if status is None or not note:
         return Rejected("Choose a verdict and write a note.")
-    submission.state.change("purchase", purchase["id"], status=status, note=note)
-    return Success("purchase", {"id": purchase["id"]})
+    return changed(submission, "purchase", purchase, status=status, note=note)
 
 
 def _decide_leave(submission: FormSubmission) -> Success | Rejected:
@@ -93,19 +79,15 @@ def _decide_leave(submission: FormSubmission) -> Success | Rejected:
     if status == "approved":
         if person["allowance"] < leave["days"]:
             return Rejected(f"Only {person['allowance']} days are left.")
-        submission.state.change(
-            "person", person["id"], allowance=person["allowance"] - leave["days"]
-        )
-    submission.state.change("leave", leave["id"], status=status, note=submission.text("note", 500))
-    return Success("leave", {"id": leave["id"]})
+        left = person["allowance"] - leave["days"]
+        submission.state.change("person", person["id"], allowance=left)
+    note = submission.text("note", 500)
+    return changed(submission, "leave", leave, status=status, note=note)
 
 
 def _book(submission: FormSubmission) -> Success | Rejected:
-    state, day, hour = (
-        submission.state,
-        submission.form.get("day", ""),
-        submission.form.get("hour", ""),
-    )
+    state = submission.state
+    day, hour = submission.form.get("day", ""), submission.form.get("hour", "")
     room, purpose = submission.row("room"), submission.text("purpose", 80)
     if room is None or day not in DAYS or hour not in HOURS or not purpose:
         return Rejected("A booking needs a day, an hour and a purpose.")

@@ -20,7 +20,6 @@ from trajudge.environments.model.page import (
     Field,
     Form,
     Link,
-    Option,
     Page,
     Paragraph,
     Word,
@@ -31,10 +30,6 @@ _TICKETS = """SELECT t.*, a.name AS assigned, q.name AS asked FROM ticket t
     JOIN person a ON a.id = t.assignee JOIN person q ON q.id = t.requester"""
 _PURCHASES = """SELECT u.*, p.name, m.name AS team FROM purchase u
     JOIN person p ON p.id = u.requester JOIN team m ON m.id = p.team"""
-
-
-def _options(values: tuple[str, ...]) -> tuple[Option, ...]:
-    return tuple(Option(value, value) for value in values)
 
 
 def _assignee(view: PageContext, now: str) -> Field:
@@ -138,17 +133,19 @@ def purchase(view: PageContext, record: sqlite3.Row) -> Page:
         code=view.code("purchase", record["id"]),
     )
     link = Link(record["name"], "person", {"id": record["requester"]})
-    blocks = (about, Paragraph(record["reason"]), ui.section_of("requester", link))
-    if record["status"] != "pending":
-        return Page(record["number"], blocks)
-    hidden = {"purchase": record["id"]}
-    form = ui.action_form("send_verdict", "decide-purchase", *_verdict(), **hidden)
-    return Page(record["number"], (*blocks, form))
+    blocks: tuple[Block, ...] = (
+        about,
+        Paragraph(record["reason"]),
+        ui.section_of("requester", link),
+    )
+    if record["status"] == "pending":
+        blocks = (*blocks, _verdict("send_verdict", "decide-purchase", purchase=record["id"]))
+    return Page(record["number"], blocks)
 
 
-def _verdict() -> tuple[Field, ...]:
-    verdict = ui.pick("verdict", tuple(VERDICTS))
-    return (verdict, ui.control("note", "long"))
+def _verdict(submit: str, operation: str, **hidden: str) -> Form:
+    verdict = ui.pick("verdict", VERDICTS)
+    return ui.action_form(submit, operation, verdict, ui.control("note", "long"), **hidden)
 
 
 @ui.detail("leave", under="leaves")
@@ -163,12 +160,10 @@ def leave(view: PageContext, record: sqlite3.Row) -> Page:
         code=view.code("leave", record["id"]),
     )
     link = ui.link_to(person, "person")
-    blocks = (about, ui.section_of("requester", link))
-    if record["status"] != "pending":
-        return Page(record["number"], blocks)
-    hidden = {"leave": record["id"]}
-    form = ui.action_form("answer_leave", "decide-leave", *_verdict(), **hidden)
-    return Page(record["number"], (*blocks, form))
+    blocks: tuple[Block, ...] = (about, ui.section_of("requester", link))
+    if record["status"] == "pending":
+        blocks = (*blocks, _verdict("answer_leave", "decide-leave", leave=record["id"]))
+    return Page(record["number"], blocks)
 
 
 PAGES = {

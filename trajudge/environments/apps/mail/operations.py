@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from trajudge.environments.apps.mail.schema import FOLDERS
-from trajudge.environments.apps.submissions import confirmed, is_date, preference, removal
+from trajudge.environments.apps.submissions import (
+    added,
+    changed,
+    confirmed,
+    is_date,
+    preference,
+    removal,
+)
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 from trajudge.environments.model.state import token
 
@@ -42,24 +49,21 @@ def _delete(submission: FormSubmission) -> Success | Rejected:
 
 
 def _send(submission: FormSubmission) -> Success | Rejected:
-    state, contact = submission.state, submission.row("contact")
+    contact = submission.row("contact")
     topic, text = submission.text("topic", 80), submission.text("letter_text", 500)
     if contact is None or not topic or not text:
         return Rejected("A mail needs a subject and a text.")
-    key = state.token("letter")
-    state.add(
-        "letter", id=key, contact=contact["id"], topic=topic, body=text,
+    return added(
+        submission, "letter", contact=contact["id"], topic=topic, body=text,
         file=submission.text("attachment", 80), sent=TODAY,
     )  # fmt: skip
-    return Success("letter", {"id": key})
 
 
 def _pay(submission: FormSubmission) -> Success | Rejected:
     bill = submission.row("bill")
     if bill is None or bill["state"] != "open":
         return Rejected("This bill was paid before.")
-    submission.state.change("bill", bill["id"], state="paid")
-    return Success("bill", {"id": bill["id"]})
+    return changed(submission, "bill", bill, state="paid")
 
 
 def _filter(submission: FormSubmission) -> Success | Rejected:

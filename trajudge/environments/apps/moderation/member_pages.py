@@ -8,11 +8,30 @@ from datetime import date, timedelta
 from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
 from trajudge.environments.apps.moderation.operations import OUTCOMES
-from trajudge.environments.apps.moderation.queries import DECISIONS, clauses, decisions
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext
+
+DECISIONS = """SELECT d.*, coalesce(c.number, '-') AS clause_number, m.handle,
+    coalesce(p.number, '') AS about FROM decision d JOIN member m ON m.id = d.member
+    LEFT JOIN clause c ON c.id = d.clause LEFT JOIN post p ON p.id = d.post"""
+
+
+def clauses(view: PageContext, *first: parts.Option) -> parts.Field:
+    """Return the choice of a clause of the house rules."""
+    records = view.state.rows("SELECT * FROM clause ORDER BY number")
+    options = (*first, *(parts.Option(row["id"], row["number"]) for row in records))
+    return ui.control("clause", "choice", "", options)
+
+
+def decisions(view: PageContext, key: str) -> parts.ItemList:
+    """Return what was decided about a post or a member."""
+    records = view.state.rows(
+        DECISIONS + " WHERE :key IN (d.post, d.member) ORDER BY d.number", key=key
+    )
+    rows = lists.opens_rows(records, "decision", "number", "kind clause_number moderator taken")
+    return parts.ItemList(lists.headings("decision verdict clause moderator taken"), rows)
 
 
 @ui.detail("member", under="members")
@@ -40,23 +59,16 @@ def decision(view: PageContext) -> Page:
     record = view.state.one(DECISIONS + " WHERE d.id = :id", id=view.args.get("id", ""))
     if record is None:
         return missing()
-    about: tuple[tuple[parts.Label, str], ...] = (
-        (Word("verdict"), record["kind"]),
-        (Word("clause"), record["clause_number"]),
-        (Word("moderator"), record["moderator"]),
-        (Word("taken"), record["taken"]),
-        (Word("note"), record["note"]),
-        (Word("code"), view.code("decision", record["id"])),
-    )
+    about = {"verdict": record["kind"], "clause": record["clause_number"]}
+    about |= {name: record[name] for name in ("moderator", "taken", "note")}
+    about["code"] = view.code("decision", record["id"])
     if record["kind"] == "suspend":
         until = date.fromisoformat(record["taken"]) + timedelta(days=record["days"])
-        about = (*about, (Word("days"), str(record["days"])), (Word("until"), until.isoformat()))
+        about |= {"days": str(record["days"]), "until": until.isoformat()}
     links = [parts.Link(record["handle"], "member", {"id": record["member"]})]
     if record["post"]:
         links.append(parts.Link(record["about"], "post", {"id": record["post"]}))
-    return Page(
-        record["number"], (parts.DefinitionList(about), ui.section_of("concerns", *tuple(links)))
-    )
+    return Page(record["number"], (ui.facts(**about), ui.section_of("concerns", *links)))
 
 
 def _sanction(view: PageContext, word: str, operation: str, *fields: parts.Field) -> Page:
@@ -74,25 +86,24 @@ def suspend(view: PageContext) -> Page:
     return _sanction(view, "suspend_member", "suspend", days)
 
 
+def _clauses_of(view: PageContext, rule: sqlite3.Row) -> list[sqlite3.Row]:
+    sql = "SELECT * FROM clause WHERE rule = :id ORDER BY number"
+    return view.state.rows(sql, id=rule["id"])
+
+
 def rules(view: PageContext) -> Page:
     nodes = []
     for row in view.state.rows("SELECT * FROM rule ORDER BY title"):
-        numbers = view.state.rows(
-            "SELECT number FROM clause WHERE rule = :id ORDER BY number", id=row["id"]
-        )
-        below = tuple(parts.TreeViewItem(part["number"]) for part in numbers)
+        below = tuple(parts.TreeViewItem(part["number"]) for part in _clauses_of(view, row))
         nodes.append(parts.TreeViewItem(ui.link_to(row, "rule", "title"), below))
     return Page(Word("rules"), (parts.TreeView(Word("rule"), tuple(nodes)),))
 
 
 @ui.detail("rule", under="rules")
 def rule(view: PageContext, record: sqlite3.Row) -> Page:
-    clauses = view.state.rows(
-        "SELECT * FROM clause WHERE rule = :id ORDER BY number", id=record["id"]
-    )
     rows = tuple(
-        parts.ListRow(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
-        for part in clauses
+        parts.ListRow(part["number"], (part["body"], str(part["days"] or "-")))
+        for part in _clauses_of(view, record)
     )
     return Page(record["title"], (parts.ItemList(lists.headings("clause body days"), rows),))
 
@@ -105,12 +116,8 @@ def appeal(view: PageContext, record: sqlite3.Row) -> Page:
     blocks: tuple[parts.Block, ...] = (parts.Paragraph(record["plea"]), about)
     blocks = (*blocks, ui.section_of("against", link))
     if record["status"] == "pending":
-        fields = (
-            ui.pick("outcome", OUTCOMES),
-            parts.Field("reply", Word("your_reply"), "long"),
-        )
-        hidden = {"appeal": record["id"]}
-        blocks = (*blocks, ui.action_form("settle", "settle", *fields, **hidden))
+        fields = (ui.pick("outcome", OUTCOMES), parts.Field("reply", Word("your_reply"), "long"))
+        blocks = (*blocks, ui.action_form("settle", "settle", *fields, appeal=record["id"]))
     return Page(record["number"], blocks)
 
 

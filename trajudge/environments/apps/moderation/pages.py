@@ -7,7 +7,7 @@ import sqlite3
 from trajudge.environments.apps import details as ui
 from trajudge.environments.apps import lists
 from trajudge.environments.apps.moderation import member_pages
-from trajudge.environments.apps.moderation.queries import clauses, decisions
+from trajudge.environments.apps.moderation.member_pages import clauses, decisions
 from trajudge.environments.apps.reading import lists_of
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
@@ -29,7 +29,6 @@ def home(view: PageContext) -> Page:
 
 @ui.detail("post", under="posts")
 def post(view: PageContext, record: sqlite3.Row) -> Page:
-    author = view.state.row("member", record["author"])
     about = ui.facts(
         title=record["title"],
         forum=view.state.row("forum", record["forum"])["name"],
@@ -40,7 +39,7 @@ def post(view: PageContext, record: sqlite3.Row) -> Page:
     blocks: tuple[parts.Block, ...] = (
         about,
         parts.Paragraph(record["body"]),
-        ui.section_of("author", ui.link_to(author, "member", "handle")),
+        ui.row_section(view, record, "member", "author", "handle"),
         ui.section_of(
             "reports_on",
             parts.ItemList(lists.headings(_REPORT_COLUMNS), tuple(map(_report_row, reported))),
@@ -54,8 +53,7 @@ def post(view: PageContext, record: sqlite3.Row) -> Page:
             clauses(view, parts.Option("", Word("no_clause"))),
             ui.control("note", "long"),
         )
-        hidden = {"post": record["id"]}
-        form = ui.action_form("record", "decide", *fields, **hidden)
+        form = ui.action_form("record", "decide", *fields, post=record["id"])
         blocks = (*blocks, ui.section_of("your_decision", form))
     return Page(record["number"], blocks)
 
@@ -79,17 +77,13 @@ def report(view: PageContext, record: sqlite3.Row) -> Page:
 
 @ui.detail("forum", under="forums")
 def forum(view: PageContext, record: sqlite3.Row) -> Page:
-    charts = tuple(
-        _chart(view, record, kind, title)
-        for kind, title in (
-            ("week", "Reports per week, late 2025"),
-            ("category", "Reports by category in 2025"),
-        )
+    charts = (
+        _chart(view, record, "week", "Reports per week, late 2025"),
+        _chart(view, record, "category", "Reports by category in 2025"),
     )
     word = Word("unlock" if record["locked"] else "lock")
     form = ui.action_form(word, "lock", forum=record["id"])
-    about = ui.facts(steward=record["steward"])
-    return Page(record["name"], (about, *charts, form))
+    return Page(record["name"], (ui.facts(steward=record["steward"]), *charts, form))
 
 
 def _chart(view: PageContext, record: sqlite3.Row, kind: str, title: str) -> parts.Chart:

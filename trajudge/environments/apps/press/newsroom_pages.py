@@ -29,13 +29,12 @@ def image(view: PageContext, record: sqlite3.Row) -> Page:
 
 @ui.detail("newsletter", under="newsletters")
 def newsletter(view: PageContext, record: sqlite3.Row) -> Page:
-    shown = ("subject", "audience", "sends", "status", "recipients", "sender")
-    about = tuple((Word(name), str(record[name])) for name in shown)
-    sealed = (Word("code"), view.code("newsletter", record["id"]))
-    blocks: tuple[parts.Block, ...] = (
-        parts.DefinitionList((*about, sealed)),
-        _article(view, "lead", record["article"]),
+    shown, code = (
+        "subject audience sends status recipients sender",
+        view.code("newsletter", record["id"]),
     )
+    about = ui.facts_of(record, shown, code=code)
+    blocks: tuple[parts.Block, ...] = (about, _article(view, "lead", record["article"]))
     if record["status"] == "planned":
         fields, hidden = (ui.pick("sender", SENDERS),), {"newsletter": record["id"]}
         blocks = (*blocks, ui.action_form("send", "send", *fields, **hidden))
@@ -56,11 +55,10 @@ def compose(view: PageContext) -> Page:
 
 @ui.detail("comment", under="comments")
 def comment(view: PageContext, record: sqlite3.Row) -> Page:
-    about = tuple((Word(name), record[name]) for name in ("reader", "posted", "status"))
     hidden = {"comment": record["id"]}
     blocks: tuple[parts.Block, ...] = (
         parts.Paragraph(record["body"]),
-        parts.DefinitionList(about),
+        ui.facts_of(record, "reader posted status"),
         _article(view, "article", record["article"]),
         ui.action_form("delete", "delete", **hidden),
     )

@@ -11,9 +11,10 @@ from trajudge.environments.apps.press.schema import (
     VERDICTS,
 )
 from trajudge.environments.apps.submissions import (
+    added,
+    changed,
     confirmed,
     is_date,
-    number_for,
     preference,
     toggle,
     transition,
@@ -28,15 +29,13 @@ def _coming(text: str) -> bool:
 
 
 def _edit(submission: FormSubmission) -> Success | Rejected:
-    state, tag, due = submission.state, submission.form.get("tag", ""), submission.text("due", 200)
-    article = submission.row("article")
-    weekday = submission.form.get("weekday", "")
+    weekday, tag = submission.form.get("weekday", ""), submission.form.get("tag", "")
+    article, due = submission.row("article"), submission.text("due", 200)
     if article is None or article["state"] == "published":
         return Rejected("A published article can no longer be changed.")
     if weekday not in DAYS or tag not in TAGS or not _coming(due):
         return Rejected(f"Choose a weekday and a tag, and give a date after {TODAY}.")
-    state.change("article", article["id"], weekday=weekday, tag=tag, due=due)
-    return Success("article", {"id": article["id"]})
+    return changed(submission, "article", article, weekday=weekday, tag=tag, due=due)
 
 
 def _review(submission: FormSubmission) -> Success | Rejected:
@@ -55,35 +54,29 @@ def _review(submission: FormSubmission) -> Success | Rejected:
 
 
 def _publish(submission: FormSubmission) -> Success | Rejected:
-    state, placement = submission.state, submission.form.get("placement", "")
-    article = submission.row("article")
+    article, placement = submission.row("article"), submission.form.get("placement", "")
     image, teaser = submission.row("image"), submission.text("teaser", 200)
     if article is None or article["state"] != "in review":
         return Rejected("Only an article in review can be published.")
     if image is None or placement not in PLACEMENTS or not teaser:
         return Rejected("Choose an image and a placement, and write a teaser.")
-    state.change(
-        "article", article["id"], state="published", image=image["id"], placement=placement,
-        teaser=teaser,
+    return changed(
+        submission, "article", article, state="published", image=image["id"],
+        placement=placement, teaser=teaser,
     )  # fmt: skip
-    return Success("article", {"id": article["id"]})
 
 
 def _compose(submission: FormSubmission) -> Success | Rejected:
-    state, audience = submission.state, submission.form.get("audience", "")
-    article = submission.row("article", "lead")
+    article, audience = submission.row("article", "lead"), submission.form.get("audience", "")
     subject, sends = submission.text("subject", 200), submission.text("sends", 200)
     if article is None or audience not in AUDIENCES or not subject:
         return Rejected("A newsletter has a subject, an audience and a leading article.")
     if not _coming(sends):
         return Rejected(f"Please give a date after {TODAY}, written like it.")
-    key = state.token("newsletter")
-    state.add(
-        "newsletter", id=key, number=number_for("NL", key), subject=subject,
-        audience=audience, sends=sends, status="planned", recipients=0, article=article["id"],
-        sender="-",
+    return added(
+        submission, "newsletter", prefix="NL", subject=subject, audience=audience, sends=sends,
+        status="planned", recipients=0, article=article["id"], sender="-",
     )  # fmt: skip
-    return Success("newsletter", {"id": key})
 
 
 def _delete(submission: FormSubmission) -> Success | Rejected:

@@ -31,20 +31,19 @@ def home(view: PageContext) -> Page:
 @ui.detail("article", under="articles")
 def article(view: PageContext, record: sqlite3.Row) -> Page:
     here = {"id": record["id"]}
-    section = view.state.row("section", record["section"])
-    author = view.state.row("author", record["author"])
-    about = (
-        *((Word(name), record[name]) for name in ("state", "tag", "due", "weekday")),
-        (Word("fee"), money(record["fee"])),
-        (Word("placement"), record["placement"]),
-        (Word("teaser"), record["teaser"] or "-"),
-        (Word("code"), view.code("article", record["id"])),
+    about = ui.facts_of(
+        record,
+        "state tag due weekday",
+        fee=money(record["fee"]),
+        placement=record["placement"],
+        teaser=record["teaser"] or "-",
+        code=view.code("article", record["id"]),
     )
     blocks: tuple[parts.Block, ...] = (
         parts.Paragraph(record["body"]),
-        parts.DefinitionList(about),
-        ui.section_of("author", ui.link_to(author, "author")),
-        ui.section_of("section", ui.link_to(section, "section")),
+        about,
+        ui.row_section(view, record, "author"),
+        ui.row_section(view, record, "section"),
     )
     if image := view.state.get("image", record["image"]):
         link = ui.link_to(image, "image", "caption")
@@ -104,10 +103,9 @@ def section(view: PageContext, record: sqlite3.Row) -> Page:
     )
     amounts = {row["label"]: row["amount"] for row in drawn}
     title = f"{record['name']}: readers by day of last week"
-    editor = view.state.row("author", record["editor"])
-    link = ui.link_to(editor, "author")
+    editor = ui.row_section(view, record, "author", "editor")
     chart = parts.Chart(title, "bars", DAYS, tuple(amounts[day] for day in DAYS))
-    return Page(record["name"], (ui.section_of("editor", link), chart))
+    return Page(record["name"], (editor, chart))
 
 
 def readers(view: PageContext) -> Page:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from trajudge.environments.apps.submissions import confirmed, preference, removal
+from trajudge.environments.apps.submissions import (
+    added,
+    changed,
+    confirmed,
+    preference,
+    removal,
+)
 from trajudge.environments.apps.toolbox.tools import TOOLS, ToolResult, hundredths, read, whole
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
@@ -15,12 +21,10 @@ def _reckoned(submission: FormSubmission) -> tuple[str, ToolResult | None]:
 
 
 def _store(submission: FormSubmission, name: str, tool: str, outcome: ToolResult) -> Success:
-    key = submission.state.token("result")
-    submission.state.add(
-        "result", id=key, name=name, tool=tool, inputs=outcome.written,
+    return added(
+        submission, "result", name=name, tool=tool, inputs=outcome.written,
         outcome=outcome.rows[0][1], value=outcome.value, made=TODAY,
     )  # fmt: skip
-    return Success("result", {"id": key})
 
 
 def _save_result(submission: FormSubmission) -> Success | Rejected:
@@ -34,11 +38,8 @@ def _save_job(submission: FormSubmission) -> Success | Rejected:
     (tool, outcome), name = _reckoned(submission), submission.text("job_name", 60)
     if outcome is None or not name:
         return Rejected("A job needs a name and inputs that the tool can reckon with.")
-    key = submission.state.token("job")
-    submission.state.add(
-        "job", id=key, name=name, tool=tool, inputs=outcome.written, made=TODAY, remark=""
-    )
-    return Success("job", {"id": key})
+    inputs = outcome.written
+    return added(submission, "job", name=name, tool=tool, inputs=inputs, made=TODAY, remark="")
 
 
 def _run_job(submission: FormSubmission) -> Success | Rejected:
@@ -55,8 +56,7 @@ def _rename_job(submission: FormSubmission) -> Success | Rejected:
     job, name = submission.row("job"), submission.text("new_name", 60)
     if job is None or not name:
         return Rejected("Please give the job a name.")
-    submission.state.change("job", job["id"], name=name)
-    return Success("job", {"id": job["id"]})
+    return changed(submission, "job", job, name=name)
 
 
 def _delete_job(submission: FormSubmission) -> Success | Rejected:
@@ -69,20 +69,17 @@ def _delete_job(submission: FormSubmission) -> Success | Rejected:
 
 def _record_room(submission: FormSubmission) -> Success | Rejected:
     name = submission.text("name", 60)
-    sides = [
+    length, width, height = (
         whole(submission.form.get(side, ""), 1, 5000) for side in ("length", "width", "height")
-    ]
-    length, width, height = sides
+    )
     openings = whole(submission.form.get("openings", ""), 0, 500)
     if not name or length is None or width is None or height is None or openings is None:
         return Rejected("Please give a name and whole numbers for all four measurements.")
     if submission.state.value("SELECT count(*) FROM room WHERE name = :name", name=name):
         return Rejected("A room of this name is on record already.")
-    key = submission.state.token("room")
-    submission.state.add(
-        "room", id=key, name=name, length=length, width=width, height=height, openings=openings
+    return added(
+        submission, "room", name=name, length=length, width=width, height=height, openings=openings
     )
-    return Success("room", {"id": key})
 
 
 def _order(submission: FormSubmission) -> Success | Rejected:
@@ -90,11 +87,8 @@ def _order(submission: FormSubmission) -> Success | Rejected:
     tins = whole(submission.form.get("tins", ""), 1, 999)
     if paint is None or tins is None:
         return Rejected("From 1 to 999 tins can be ordered.")
-    key = submission.state.token("purchase")
-    submission.state.add(
-        "purchase", id=key, paint=paint["id"], tins=tins, total=tins * paint["price"]
-    )
-    return Success("purchase", {"id": key})
+    total = tins * paint["price"]
+    return added(submission, "purchase", paint=paint["id"], tins=tins, total=total)
 
 
 def _about_order(submission: FormSubmission) -> str:
@@ -109,9 +103,7 @@ def _enquire(submission: FormSubmission) -> Success | Rejected:
     years = whole(submission.form.get("term", ""), 1, 40)
     if lender is None or not principal or years is None or years > lender["longest"]:
         return Rejected("Please give an amount and a term for which this lender lends.")
-    key = submission.state.token("enquiry")
-    submission.state.add("enquiry", id=key, lender=lender["id"], principal=principal, years=years)
-    return Success("enquiry", {"id": key})
+    return added(submission, "enquiry", lender=lender["id"], principal=principal, years=years)
 
 
 OPERATIONS = {
