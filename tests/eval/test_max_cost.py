@@ -218,6 +218,7 @@ def test_a_request_is_priced_once_and_what_the_cache_has_is_not() -> None:
     first = priced(2, [one, one, other, cached], asked)
     assert first == CostEstimate(2, 4, 2, Usage(input=200, cache_read=40, output=20), 0.75)
     assert asked == {one.request, other.request}
+    assert first.times(4) == CostEstimate(4, 8, 4, first.usage, 1.5)
     assert priced(1, [one], asked) == CostEstimate(1, 1, 1, Usage(), 0)
     assert priced(1, [call(None), call(0.5)], asked).cost is None
 
