@@ -7,6 +7,8 @@ import re
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,8 +19,10 @@ from tests.eval.killed_command import Command
 from tests.eval.till import LONG, OUTPUT, PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
-from trajudge.eval.runs.pricing import CostEstimate, confirm, priced
+from trajudge.eval.runs.pricing import CostEstimate, confirm, is_unlimited, priced
+from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.run_folder import paid, read_judgments
+from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.model import Usage
 from trajudge.util.errors import UserError
 
@@ -232,3 +236,20 @@ def test_what_costs_more_than_a_dollar_is_asked_about(
         confirm(1.01)
     assert confirm(None)
     assert "the price of a model is not known" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("calls", "asks_models", "is_expected"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"yes": True}, True, False),
+        ({"max_cost": 0}, True, False),
+    ],
+)
+def test_runs_that_ask_models_are_unlimited_until_a_limit_is_agreed(
+    calls: dict[str, Any], asks_models: bool, is_expected: bool
+) -> None:
+    request = RunRequest(calls=CallConfig(**calls))
+    runs = [SimpleNamespace(model=None), SimpleNamespace(model=object() if asks_models else None)]
+    assert is_unlimited(request, runs) is is_expected  # type: ignore[arg-type]
