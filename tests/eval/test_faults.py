@@ -18,7 +18,7 @@ from trajudge import load
 from trajudge.annotations import Label
 from trajudge.annotations.store import write
 from trajudge.eval.cli import main
-from trajudge.eval.process import about_process, fault_scores
+from trajudge.eval.process import about_process, fault_scores, question_of
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.methods.universal_verifier.model import acting_steps
@@ -208,3 +208,18 @@ def test_faults_of_the_judge_reach_the_table(capsys: pytest.CaptureFixture[str])
     assert re.search(r"universal-verifier\S* .*100\.0", screen)
     assert main([*asked, "--full"]) == 0
     assert "Faults [95 %]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("success", "process", "question"),
+    [
+        (None, True, "process"),
+        (False, True, "success"),
+        (True, None, "success"),
+        (None, None, "success"),
+    ],
+)
+def test_the_process_is_asked_where_nothing_is_said_of_success(
+    success: bool | None, process: bool | None, question: str
+) -> None:
+    assert question_of([said(0, success, process=process)]) == question

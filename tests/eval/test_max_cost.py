@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import re
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.command_words import instead
+from tests.eval.cases import call
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.eval.killed_command import Command
 from tests.eval.till import LONG, OUTPUT, PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
+from trajudge.eval.runs.pricing import CostEstimate, confirm, is_unlimited, priced
+from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.run_folder import paid, read_judgments
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.judges.model import Usage
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -205,3 +214,42 @@ def test_a_grid_is_priced_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None
     assert len(prices) == 4
     assert prices[0] == 0 < prices[2] < prices[1]
     assert prices[-1] == pytest.approx(sum(prices[:-1]), abs=2e-4)
+
+
+def test_a_request_is_priced_once_and_what_the_cache_has_is_not() -> None:
+    one, other, cached = call(0.25), call(0.5), call(0.5, cached=True)
+    asked: set[str] = set()
+    first = priced(2, [one, one, other, cached], asked)
+    assert first == CostEstimate(2, 4, 2, Usage(input=200, cache_read=40, output=20), 0.75)
+    assert asked == {one.request, other.request}
+    assert first.times(4) == CostEstimate(4, 8, 4, first.usage, 1.5)
+    assert priced(1, [one], asked) == CostEstimate(1, 1, 1, Usage(), 0)
+    assert priced(1, [call(None), call(0.5)], asked).cost is None
+
+
+def test_what_costs_more_than_a_dollar_is_asked_about(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert confirm(1.0) and not capsys.readouterr().err
+    with pytest.raises(UserError, match=r"predicted to cost \$1.01: give --max-cost DOLLARS or"):
+        confirm(1.01)
+    assert confirm(None)
+    assert "the price of a model is not known" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("calls", "asks_models", "is_expected"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"yes": True}, True, False),
+        ({"max_cost": 0}, True, False),
+    ],
+)
+def test_runs_that_ask_models_are_unlimited_until_a_limit_is_agreed(
+    calls: dict[str, Any], asks_models: bool, is_expected: bool
+) -> None:
+    request = RunRequest(calls=CallConfig(**calls))
+    runs = [SimpleNamespace(model=None), SimpleNamespace(model=object() if asks_models else None)]
+    assert is_unlimited(request, runs) is is_expected  # type: ignore[arg-type]

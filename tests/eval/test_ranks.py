@@ -175,6 +175,40 @@ def test_a_row_counts_failures_as_not_accepted_and_out_of_coverage(
     assert float(row["cost_per_1000"]) == pytest.approx(1000 * (20 * 0.003 + 0.002) / 21)
 
 
+@pytest.mark.parametrize(
+    ("benchmarks", "title", "rest"),
+    [
+        (["webarena"], "WebArena: 40 labelled trajectories\n", "All columns, 1 warning: "),
+        (
+            ["webarena", "workarena"],
+            "Overall: 80 labelled trajectories of 2 benchmarks\n",
+            "All columns, every benchmark, 1 warning: ",
+        ),
+    ],
+)
+def test_the_screen_says_of_how_many_benchmarks_it_is(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    benchmarks: list[str],
+    title: str,
+    rest: str,
+) -> None:
+    labels = [label(t, t % 2 == 0, benchmark=b) for b in benchmarks for t in TASKS]
+    runs = [
+        write_run(
+            tmp_path / name,
+            [said(t, t % 2 == 0, benchmark=b, judge=name) for b in benchmarks for t in TASKS],
+            labels,
+        )
+        for name in "ab"
+    ]
+    capsys.readouterr()
+    assert main(["score", *map(str, runs), "--ranks", "--baselines", "off"]) == 0
+    shown = capsys.readouterr().out
+    assert title in shown
+    assert rest in shown
+
+
 def test_an_unknown_price_is_no_cost_of_zero(tmp_path: Path, ranked: Ranked) -> None:
     judged = [said(task, True, calls=(call(None if task else 0.1),)) for task in TASKS]
     costs = [said(task, True, judge="rules") for task in TASKS]

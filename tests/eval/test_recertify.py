@@ -135,7 +135,9 @@ def test_a_sample_has_one_run_of_a_task_with_its_probability_and_weight(
     assert sampled(accepted, again, "--size", "60", "--seed", "7")[1] == keys
 
 
-def test_a_sample_by_goals_has_one_run_of_each(accepted: Path, tmp_path: Path) -> None:
+def test_a_sample_by_goals_has_one_run_of_each(
+    accepted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Tasks of one goal are no independent tasks."""
     runs = tmp_path / "runs"
     shutil.copytree(accepted / "new", runs)
@@ -146,9 +148,19 @@ def test_a_sample_by_goals_has_one_run_of_each(accepted: Path, tmp_path: Path) -
     ]
     (runs / "goals.jsonl").write_text("\n".join(map(json.dumps, goals)))
     out = tmp_path / "again"
-    words = ["--decision", str(accepted / "selection"), "--run", str(runs), "--size", "100"]
-    words += ["--out", str(tmp_path / "accepted"), "--recertify", str(out), "--task-id", "goal"]
-    assert accept(words) == 0
+    words = ["--decision", str(accepted / "selection"), "--run", str(runs)]
+    words += ["--out", str(tmp_path / "accepted")]
+    again = ["--recertify", str(out), "--size", "100"]
+    told = []
+    for options in (
+        [],
+        [*again[:1], str(tmp_path / "ids"), *again[2:]],
+        [*again, "--task-id", "goal"],
+    ):
+        capsys.readouterr()
+        assert accept([*words, *options]) == 0
+        told.append("count goals with --task-id goal" in on_one_line(capsys.readouterr().out))
+    assert told == [False, True, False]
     assert len(lines(out / "sample.jsonl")) == 30
 
 

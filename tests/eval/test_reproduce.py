@@ -189,6 +189,8 @@ def test_the_papers_figures_are_those_of_its_tables(real_data: Path) -> None:
 @mistakes(
     """
     gpt-4o-axtree => name a row as agentrewardbench:ROW
+    agentrewardbench => name a row as agentrewardbench:ROW
+    another-paper:gpt-4o-axtree => name a row as agentrewardbench:ROW
     agentrewardbench:gpt-4o-axtre => has no row gpt-4o-axtre, did you mean 'gpt-4o-axtree'?
     agentrewardbench:gpt-4o-axtree --split dev => sets --split test: leave --split dev out, or
     agentrewardbench:gpt-4o-axtree --model gpt-4o => sets --model gpt-4o-2024-11-20: leave --model

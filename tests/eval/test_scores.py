@@ -18,9 +18,15 @@ from trajudge.annotations import Label, open_annotations, primary_labels
 from trajudge.eval.reporting.results import COLUMNS, results_csv, results_json
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.metrics import METRICS, VERDICT_METRICS
-from trajudge.eval.scoring.observations import one_per_trajectory
+from trajudge.eval.scoring.notes import flip_rate, mixed_versions, reward_notes
+from trajudge.eval.scoring.observations import (
+    Predictions,
+    ReferenceLabels,
+    one_per_trajectory,
+)
 from trajudge.eval.scoring.records import OVERALL, Counts, LabelName, Missing, Score, ScoreReport
 from trajudge.eval.store.published import read_published
+from trajudge.eval.store.table import JudgmentTable
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats.intervals import wilson
 
@@ -270,3 +276,43 @@ def test_a_rate_without_a_denominator_is_not_a_number() -> None:
 def test_kappa_of_the_published_judges() -> None:
     assert round(rate("kappa", Counts(tp=171, fp=55, fn=124, tn=756)) or 0, 3) == 0.553
     assert round(rate("kappa", Counts(tp=210, fp=75, fn=85, tn=736)) or 0, 3) == 0.626
+
+
+@pytest.mark.parametrize(("successes", "has_interval"), [(9, False), (10, True), (11, False)])
+def test_kappa_has_an_interval_where_each_class_has_ten(successes: int, has_interval: bool) -> None:
+    labels = {key(n): label(n, n < successes) for n in range(20)}
+    scores = score([said(n, n % 3 == 0) for n in range(20)], labels, rewards={})
+    found = score_of(scores)
+    for metric in ("kappa", "mcc"):
+        assert (metric in found.intervals) is has_interval
+        assert (metric in found.no_interval) is not has_interval
+
+
+def test_samples_that_differ_are_counted_among_those_with_two_verdicts() -> None:
+    told: list[list[bool | None]] = [
+        [True, False, True],
+        [True, True],
+        [False, False],
+        [True],
+        [True, None],
+        [None, None],
+    ]
+    judgments = [
+        said(n, verdict, sample=sample)
+        for n, verdicts in enumerate(told)
+        for sample, verdict in enumerate(verdicts)
+    ]
+    table = JudgmentTable.of(judgments)
+    reference = ReferenceLabels.of(table.keys, {}, {})
+    assert flip_rate(Predictions.of("judge", table, reference), table) == (1, 3)
+
+
+def test_rewards_from_zero_to_one_are_on_the_scale_of_the_rule() -> None:
+    assert reward_notes(np.array([0, 0.5, 1, np.nan])) == []
+    (note,) = reward_notes(np.array([0, -0.5, 1.5, np.nan]))
+    assert "2 of 3 official rewards not between 0 and 1, such as -0.5: above" in note
+
+
+def test_a_judge_in_two_versions_is_warned_of() -> None:
+    (warning,) = mixed_versions({"a": {"aer": 1}, "b": {"aer": 2, "rubric": 1}, "c": {"aer": 1}})
+    assert "aer is compared in several versions (version 1 in a, c; version 2 in b)" in warning

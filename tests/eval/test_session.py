@@ -10,12 +10,13 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.commands import score as score_main
-from tests.eval.cases import key, label, said
+from tests.eval.cases import failed, key, label, said
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.eval.till import PRICES, Till
 from tests.judges.runs import png
@@ -30,7 +31,10 @@ from trajudge.eval.runs.jobs import (
     StopSignal,
     first_samples_ahead,
     graceful_interrupt,
+    jobs_done,
     judge_all,
+    with_unreached,
+    without_unreached,
     workers_for,
 )
 from trajudge.eval.scoring.compute import score
@@ -42,6 +46,7 @@ from trajudge.eval.store.run_folder import (
     read_rewards,
     write_manifest,
 )
+from trajudge.eval.store.table import JudgmentTable, KeyColumns
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories import store
@@ -440,3 +445,43 @@ async def test_a_call_that_gives_up_for_an_earlier_reason_does_not_hide_ctrl_c()
     with graceful_interrupt(stop):
         await judge_all(jobs(9), judge, width=1, record=recorded.append, stop=stop)
     assert str(stop.reason) == "interrupted" and recorded == []
+
+
+def keys_of(*tasks: int) -> KeyColumns:
+    return KeyColumns.of(map(key, tasks))
+
+
+def test_what_a_run_did_not_come_to_has_an_unknown_reward_until_it_does() -> None:
+    rewards = {key(0): 1.0}
+    added = with_unreached(rewards, keys_of(0, 1, 2), keys_of(1))
+    assert dict(added) == {key(0): 1.0, key(2): None}
+    assert dict(without_unreached(added, keys_of(1))) == rewards
+    assert dict(without_unreached(added, keys_of(2))) == dict(added)
+    assert dict(with_unreached(rewards, keys_of(0, 1), keys_of(1))) == rewards
+
+
+@pytest.mark.parametrize(
+    ("retry_failed", "strict", "done"),
+    [
+        (False, False, [[True, False], [True, True]]),
+        (True, False, [[True, False], [False, False]]),
+        (False, True, [[True, False], [True, False]]),
+    ],
+)
+def test_samples_that_the_journal_holds_are_not_judged_again(
+    retry_failed: bool, strict: bool, done: list[list[bool]]
+) -> None:
+    """But where it is asked for: those that failed, or the trajectories that were not readable."""
+    journal = [
+        said(0, True),
+        failed(1, Status.REFUSED),
+        failed(1, Status.SKIPPED, sample=1),
+        said(1, True, sample=2),
+        said(9, True, sample=1),
+    ]
+    plan = SimpleNamespace(
+        keys=keys_of(0, 1),
+        run=SimpleNamespace(samples=2, retry_failed=retry_failed),
+        data=SimpleNamespace(strict=strict),
+    )
+    assert jobs_done(plan, JudgmentTable.of(journal)).tolist() == done  # type: ignore[arg-type]

@@ -295,7 +295,7 @@ def test_runs_that_are_left_out_are_counted_on_the_screen(
     again = [run_of(0, agent=name) for name in ("good", "good-2", "good-3")]
     run = judged(tmp_path / "run", [*again, run_of(1)])
     export(run, "trl-messages", tmp_path / "out")
-    screen = capsys.readouterr().out
+    screen = on_one_line(capsys.readouterr().out)
     assert "left out of the training data (duplicate: 2)" in screen
     assert "rows in trl-messages/: 2 in train" in screen
 
