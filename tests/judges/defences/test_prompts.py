@@ -113,6 +113,23 @@ def test_every_tag_of_the_material_ends_in_the_nonce_and_no_other_text_does() ->
     assert nonce not in plain
 
 
+def test_a_nonce_depends_on_the_messages_up_to_the_users_first() -> None:
+    system, user, reply = (
+        Message(role=role, parts=(Text(text=role),))  # type: ignore[arg-type]
+        for role in ("system", "user", "assistant")
+    )
+    longer = user.model_copy(update={"parts": (*user.parts, *system.parts)})
+    nonce = nonce_of("tags", 3, [system, user])
+    assert nonce == nonce_of("tags", 3, [system, user, reply, longer])
+    others = [
+        nonce_of("tags", 3, [system, longer]),
+        nonce_of("tags", 3, [user]),
+        nonce_of("tags", 4, [system, user]),
+        nonce_of("canary", 3, [system, user]),
+    ]
+    assert len({nonce, *others}) == 5 and re.fullmatch("[a-z2-7]{8}", nonce)
+
+
 def test_what_a_judge_is_not_shown_changes_no_nonce() -> None:
     unseen = run().model_copy(update={"metadata": {"agent": "another"}})
     assert words(asked("simplified", unseen, nonce=3)) == words(asked("simplified", run(), nonce=3))
