@@ -92,8 +92,8 @@ def test_the_id_tells_variants_apart(name: str, options: dict[str, object], judg
     assert make_judge(name, options)[0] == judge_id
 
 
-PROMPT = {"max_prompt_tokens": 120_000}
-OF_A_MODEL = {"structured": False, **PROMPT}
+PROMPT: dict[str, float] = {"max_prompt_tokens": 120_000}
+OF_A_MODEL: dict[str, float] = {"structured": False, **PROMPT}
 DEFAULTS: dict[str, dict[str, float]] = {
     "aer-c": OF_A_MODEL,
     "aer-v": OF_A_MODEL,

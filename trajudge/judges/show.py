@@ -203,7 +203,7 @@ _LIST_REST = (
 )
 
 
-def list_screen(*, full: bool = False) -> str:
+def list_screen(*, full: bool) -> str:
     """List the judges, one line each where the screen is wide enough; then those of installed
     packages, whose code is not run. ``full`` adds all that is known of each."""
     cards = [(entry, card) for entry in JUDGES.values() if (card := entry.card)]
@@ -255,7 +255,7 @@ def judge_screen(name: str, options: Mapping[str, Any], trajectory: Trajectory) 
     return "\n".join([*above, *lines, *below]) + "\n"
 
 
-def fidelity_screen(name: str | None, *, full: bool = False) -> str:
+def fidelity_screen(name: str | None, *, full: bool) -> str:
     """Count what judges follow of their sources, or list in what one differs, ``full`` item by
     item. Raises UserError for a judge that has no source."""
     compared = {judge: fidelity_items(judge) for judge in ([name] if name else read_fidelity())}

@@ -58,8 +58,6 @@ def terminal_console(
     *,
     stderr: bool = False,
     file: IO[str] | None = None,
-    width: int | None = None,
-    soft_wrap: bool = False,
 ) -> Console:
     """Return a rich console that shows text literally: markup or emoji codes (``[bold]``,
     ``:x:``) are part of a name."""
@@ -68,8 +66,6 @@ def terminal_console(
     return Console(
         stderr=stderr,
         file=file,
-        width=width,
-        soft_wrap=soft_wrap,
         markup=False,
         emoji=False,
         highlight=False,

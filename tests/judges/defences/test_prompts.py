@@ -113,6 +113,22 @@ def test_every_tag_of_the_material_ends_in_the_nonce_and_no_other_text_does() ->
     assert nonce not in plain
 
 
+def test_a_nonce_depends_on_the_messages_up_to_the_users_first() -> None:
+    system, user, reply = (
+        Message(role=role, parts=(Text(text=role),)) for role in ("system", "user", "assistant")
+    )
+    longer = user.model_copy(update={"parts": (*user.parts, *system.parts)})
+    nonce = nonce_of("tags", 3, [system, user])
+    assert nonce == nonce_of("tags", 3, [system, user, reply, longer])
+    others = [
+        nonce_of("tags", 3, [system, longer]),
+        nonce_of("tags", 3, [user]),
+        nonce_of("tags", 4, [system, user]),
+        nonce_of("canary", 3, [system, user]),
+    ]
+    assert len({nonce, *others}) == 5 and re.fullmatch("[a-z2-7]{8}", nonce)
+
+
 def test_what_a_judge_is_not_shown_changes_no_nonce() -> None:
     unseen = run().model_copy(update={"metadata": {"agent": "another"}})
     assert words(asked("simplified", unseen, nonce=3)) == words(asked("simplified", run(), nonce=3))
@@ -195,7 +211,7 @@ def test_a_judge_of_a_users_own_has_all_but_the_nonce(tmp_path: Path) -> None:
 
 
 def test_an_id_tells_every_defence_and_none_is_on_by_itself() -> None:
-    on = Defences(hide="reasoning", two_pass="answer", cross_modal="fail", datamark=True, nonce=0)  # type: ignore[arg-type]
+    on = Defences(hide="reasoning", two_pass="answer", cross_modal="fail", datamark=True, nonce=0)
     assert on.suffix == "-no-reasoning-datamark-nonce-two-pass-answer-cross-modal-fail"
     off = Defences()
     assert (off.datamark, off.sandwich, off.suffix, off.given) == (False, False, "", {})
@@ -227,7 +243,7 @@ def test_what_is_added_stands_before_or_after_all_material() -> None:
     def turns(*texts: str) -> list[Message]:
         roles = {"s": "system", "a": "assistant", "u": "user"}
         return [
-            Message(role=roles[text[0]], parts=(Text(text=text),) if text[1:] else ())  # type: ignore[arg-type]
+            Message(role=roles[text[0]], parts=(Text(text=text),) if text[1:] else ())
             for text in texts
         ]
 

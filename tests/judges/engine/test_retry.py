@@ -10,10 +10,14 @@ from trajudge.judges.adapters.errors import (
     BadReply,
     BadRequest,
     CallFailed,
+    Forbidden,
+    NoAccess,
     Overloaded,
     RateLimited,
+    ServerFailed,
+    Unreachable,
 )
-from trajudge.judges.engine.retry import Retry
+from trajudge.judges.engine.retry import CircuitBreaker, Retry
 
 
 class Failing:
@@ -88,3 +92,62 @@ def test_the_same_seed_waits_the_same() -> None:
     for failing in runs:
         run(retry().call(failing))
     assert runs[0].times == runs[1].times
+
+
+def ended(breaker: CircuitBreaker, error: CallFailed, count: int) -> list[bool]:
+    """Let so many calls fail, one after the other; whether the run has ended after each."""
+    return [breaker.failed(error, now, now + 0.5) is not None for now in range(count)]
+
+
+@pytest.mark.parametrize("error", [BadReply("cut"), BadRequest("no"), Forbidden("not you")])
+def test_ten_failures_of_a_kind_without_an_answer_end_the_run(error: CallFailed) -> None:
+    assert ended(CircuitBreaker("x", 900.0), error, 10) == [False] * 9 + [True]
+    answering = CircuitBreaker("x", 900.0)
+    answering.answered()
+    assert ended(answering, error, 20) == [False] * 20
+
+
+def test_three_rounds_of_silence_end_a_run_that_never_reached_its_server() -> None:
+    assert ended(CircuitBreaker("x", 900.0), Unreachable("gone"), 3) == [False, False, True]
+    together = CircuitBreaker("x", 900.0)
+    assert {together.failed(Unreachable("gone"), 0.0, now) for now in (1.0, 1.1, 1.2)} == {None}
+    reached = CircuitBreaker("x", 900.0)
+    assert reached.failed(Overloaded("busy"), 0.0, 0.0) is None
+    assert ended(reached, Unreachable("gone"), 9) == [False] * 9
+
+
+def test_a_wait_that_is_longer_than_a_call_may_take_ends_the_run() -> None:
+    breaker = CircuitBreaker("x", 900.0)
+    for wait in (None, 900.0):
+        assert breaker.failed(RateLimited("slow", wait), 0.0, 0.0) is None
+    assert "x asks to wait 901 s (slow)" in str(breaker.failed(RateLimited("slow", 901.0), 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("requests", "seconds", "again", "ends"),
+    [
+        (30, 120.0, False, True),
+        (29, 120.0, False, False),
+        (30, 119.9, False, False),
+        (30, 120.0, True, False),
+    ],
+)
+def test_thirty_requests_that_fail_for_two_minutes_end_the_run(
+    requests: int, seconds: float, again: bool, ends: bool
+) -> None:
+    breaker = CircuitBreaker("x", 900.0)
+    failed = ServerFailed("500")
+    for _ in range(requests - 1):
+        assert breaker.failed(failed, 0.0, 0.0) is None
+    last = breaker.failed(failed, 0.0, seconds, again=again)
+    assert (last is not None) is ends
+    assert breaker.gave_up(failed) is None
+
+
+def test_access_that_is_lost_ends_the_run_at_once_and_keeps_what_was_answered() -> None:
+    breaker = CircuitBreaker("x", 900.0)
+    assert str(breaker.failed(NoAccess("wrong key"), 0.0, 0.0)) == "wrong key"
+    breaker = CircuitBreaker("x", 900.0)
+    breaker.answered()
+    told = "wrong key; everything that was answered is kept"
+    assert str(breaker.failed(NoAccess("wrong key"), 0.0, 0.0)) == told

@@ -30,7 +30,8 @@ from trajudge.judges.prompting import (
     recorded,
     source_views,
 )
-from trajudge.trajectories.truncate import PromptTruncator, Representation, TruncatedView
+from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.truncate import PromptTruncator, TruncatedView
 
 
 @pytest.mark.parametrize(
@@ -106,8 +107,9 @@ def test_steps_are_cut_from_the_first_token_over_the_limit() -> None:
     view = PromptTruncator(run, Representation.NONE).first(10**6)
     assert view
     limit = prompt_tokens(about(EMPTY_VIEW)) + view.tokens
-    for limited, options in ((limit, {}), (limit - 1, {}), (0, {"is_shortened": False})):
-        asyncio.run(ask_about_steps(ask, run, about, limit=limited, **options))
+    asyncio.run(ask_about_steps(ask, run, about, limit=limit))
+    asyncio.run(ask_about_steps(ask, run, about, limit=limit - 1))
+    asyncio.run(ask_about_steps(ask, run, about, limit=0, is_shortened=False))
     assert [call.rung == "full" for call in ask.calls] == [True, False, True]
 
 

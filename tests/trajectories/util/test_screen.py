@@ -352,10 +352,8 @@ def test_help_leaves_two_columns_free(monkeypatch: pytest.MonkeyPatch) -> None:
         assert help_width() == width
 
 
-def test_plain_text_goes_to_standard_output_in_lines() -> None:
-    console = terminal_console()
-    assert (console.stderr, console.soft_wrap) == (False, False)
-    assert terminal_console(stderr=True, soft_wrap=True).soft_wrap
+def test_text_goes_to_standard_output_unless_told_otherwise() -> None:
+    assert [terminal_console().stderr, terminal_console(stderr=True).stderr] == [False, True]
 
 
 def test_a_figure_stays_with_its_unit_and_its_interval() -> None:

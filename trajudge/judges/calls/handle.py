@@ -516,7 +516,7 @@ class ModelHandle:
             for model, handle in self.handles.items()
         ]
 
-    def dry_ask(self, cache: Cache, sample: int, *, batch: bool = False) -> DryRunClient:
+    def dry_ask(self, cache: Cache, sample: int, *, batch: bool) -> DryRunClient:
         """Make an ``ask`` that only prices, by the prices of batches if that is asked for."""
         own, *others = self._routes
         price = self.batch_price if batch else self.price

@@ -108,7 +108,7 @@ def test_a_dry_run_of_thirty_steps_predicts_calls_and_price(
     facts = {"max_prompt_tokens": handle.max_prompt_tokens, "images": handle.images}
     name, judge = make_judge("universal-verifier", facts)
     run = long_run()
-    dry = handle.dry_ask(handle.open_cache(), 0)
+    dry = handle.dry_ask(handle.open_cache(), 0, batch=False)
     predicted = asyncio.run(judge_trajectory(name, judge, run, dry))
     assert predicted.status is Status.OK, predicted.detail
     truth = RecordedScript(recorded_scores(real_data), handle)
