@@ -102,6 +102,15 @@ def test_the_most_severe_findings_stand_first_and_may_be_asked_for_alone(
     assert run(tmp_path, "--min-severity", "error", "--fail-on-findings", content=weak) == 0
 
 
+@pytest.mark.parametrize(("words", "count"), [([], 3), (["--show", "4"], 4), (["--show", "0"], 0)])
+def test_three_findings_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], count: int
+) -> None:
+    assert run(tmp_path, *words, content=[{**RECORDS[0], "task_id": name} for name in "ab"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith(("error: ", "warning: ")) for line in lines) == count
+
+
 def test_a_tasks_text_does_not_move_the_cursor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

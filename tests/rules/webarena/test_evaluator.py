@@ -478,3 +478,9 @@ def test_a_score_is_that_of_a_harness_that_has_shares(
     record = {"task_id": 1, "intent": "?", "eval": spec}
     task = msgspec.structs.replace(msgspec.convert(record, Task), dialect=dialect)
     assert WebArenaEvaluator().evaluate(task, "tea", None).score == score
+
+
+def test_a_task_is_achievable_unless_the_answer_is_to_say_that_it_is_not() -> None:
+    references: list[Any] = [None, {"fuzzy_match": ["tea"]}, {"fuzzy_match": "N/A"}]
+    made = [task("string_match", reference_answers=each).achievable for each in references]
+    assert made == [True, True, False]

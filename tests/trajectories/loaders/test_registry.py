@@ -15,7 +15,14 @@ import pytest
 from tests.trajectories.loaders.mutated_files import MADE
 from tests.worlds import agentrewardbench_like as like
 from trajudge.trajectories import store
-from trajudge.trajectories.loaders import KINDS, detect_kind, loader, open_source, parse_source
+from trajudge.trajectories.loaders import (
+    KINDS,
+    detect_kind,
+    loader,
+    messages,
+    open_source,
+    parse_source,
+)
 from trajudge.trajectories.loaders import _files as detection
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, accept_all
 from trajudge.trajectories.needs import EVERYTHING, NO_NEEDS, Needs
@@ -281,3 +288,12 @@ def test_a_file_is_known_by_its_name_and_content(
     file = tmp_path / name
     file.write_text(content)
     assert bool(loader(kind).detect(file)) is is_one
+
+
+def test_conversations_are_looked_for_in_json_files_alone(tmp_path: Path) -> None:
+    names = ("a.json", "b.jsonl", "c.json5", "in/d.json", "in/in/e.json", "trajectories.jsonl")
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [str(file.relative_to(tmp_path)) for file in messages.log_files(tmp_path)]
+    assert found == ["a.json", "b.jsonl", "in/d.json"]
