@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+import scipy
 from numpy.typing import NDArray
 
 from trajudge import __version__
@@ -143,8 +144,6 @@ def fit_tfidf(train: Examples, test: Examples) -> Floats:
     """Regress on the TF-IDF of the answer's words and pairs of words: of the terms that ``train``
     has, the most frequent, with 1 + log(count) times 1 + log((1 + n) / (1 + runs with it)), each
     run scaled to length 1."""
-    from scipy.special import expit  # noqa: PLC0415 - kept judgments need none of it
-
     used = np.flatnonzero(train.terms.sum(axis=0))
     if len(used) > _MOST_TERMS:
         counts = train.terms.sum(axis=0)[used]
@@ -153,7 +152,7 @@ def fit_tfidf(train: Examples, test: Examples) -> Floats:
     rarity = np.log((1 + n) / (1 + has_it[used])) + 1
     fitted, tested = (_weighted(each.terms[:, used], rarity) for each in (train, test))
     weights, intercept = logistic_regression(fitted, train.labels)
-    return np.asarray(expit(tested @ weights + intercept))
+    return np.asarray(scipy.special.expit(tested @ weights + intercept))
 
 
 def _weighted(counts: Any, rarity: Floats) -> Any:
@@ -172,8 +171,6 @@ _WORD = re.compile(r"\b\w\w+\b")
 def _term_counts(texts: Sequence[str]) -> Any:
     """Count the words of two letters and more, and pairs of them, (n, terms), sparse; terms in the
     order of their names."""
-    from scipy.sparse import coo_array  # noqa: PLC0415 - kept judgments need none of it
-
     numbers: dict[str, int] = {}
     rows, columns = array("q"), array("q")
     for row, text in enumerate(texts):
@@ -188,7 +185,7 @@ def _term_counts(texts: Sequence[str]) -> Any:
     place[[numbers[name] for name in sorted(numbers)]] = np.arange(len(numbers))
     at = column_of(rows), place[column_of(columns)]
     ones, shape = np.ones(len(rows), dtype=np.int64), (len(texts), len(numbers))
-    return coo_array((ones, at), shape=shape).tocsr()
+    return scipy.sparse.coo_array((ones, at), shape=shape).tocsr()
 
 
 def fit_telemetry(train: Examples, test: Examples) -> Floats:

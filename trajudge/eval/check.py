@@ -46,6 +46,7 @@ from trajudge.util.foreign_table import (
     read_rows,
     read_verdict,
 )
+from trajudge.util.machine import collection_paused
 from trajudge.util.settings import make
 from trajudge.util.tables import Table, all_folded
 from trajudge.util.tables import text as table_text
@@ -194,7 +195,8 @@ def check(table: Any, **settings: Any) -> TableCheck:
 def run(config: CheckConfig) -> int:
     """Carry out ``trajudge check``. Returns 0 where the targets hold, 1 where one does not, 3 where
     the labels cannot tell."""
-    checked = check_table(read_rows(config.table), config)
+    with collection_paused():  # which would walk over SciPy's modules
+        checked = check_table(read_rows(config.table), config)
     sys.stdout.write(f"{checked}\n")
     if config.report is not None:
         write_page(checked, config.report)

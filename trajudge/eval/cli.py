@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -407,11 +409,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"error: no command {name!r}{close} use one of {', '.join(known)}\n")
         return 2
     limit_threads()
-    from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
-
-    config = parse(named(entry.settings), f"trajudge {name}", rest)
+    atexit.register(gc.freeze)  # or a last collection would walk over all that the process frees
     try:
         with collection_paused():  # which would walk over every module again and again
+            from trajudge.util.settings import parse  # noqa: PLC0415 - lists of commands need none
+
+            config = parse(named(entry.settings), f"trajudge {name}", rest)
             run = named(entry.run)
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]

@@ -26,6 +26,7 @@ from trajudge.eval.ranks import (
     with_rule_based,
     write_page,
 )
+from trajudge.eval.reporting.plots import write_plots
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import (
     LABELS_OPTION,
@@ -349,8 +350,6 @@ def _screen(scores: ScoreReport, kinds: list[Table], option: str) -> str:
 
 
 def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
-    from trajudge.eval.reporting.plots import write_plots  # noqa: PLC0415 - only where asked for
-
     detailed = score(
         source.judgments,
         source.labels,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
@@ -240,11 +241,9 @@ def predicted(
 ) -> NDArray[np.float64]:
     """Predict P(success) of ``rows`` (n, d) by a regression on ``train`` (m, d) and its ``labels``
     (m,); a number that a run does not tell counts as the mean."""
-    from scipy.special import expit  # noqa: PLC0415 - few commands train
-
     means, scales, weights, intercept = _regression(train, labels)
     standardised = np.nan_to_num((rows - means) / scales, nan=0.0)
-    return np.asarray(expit(standardised @ weights + intercept))
+    return np.asarray(scipy.special.expit(standardised @ weights + intercept))
 
 
 def _regression(
@@ -267,21 +266,18 @@ def logistic_regression(
     (n,) plus ``penalty`` / 2 times the squared weights; ``rows`` (n, d) may be sparse. It stops
     where the largest slope of the mean is 1e-4, as ``LogisticRegression(C=1 / penalty)`` of
     scikit-learn does, whose solver this is (L-BFGS-B of SciPy)."""
-    from scipy.optimize import minimize  # noqa: PLC0415 - few commands train
-    from scipy.special import expit  # noqa: PLC0415
-
     n, d = rows.shape
 
     def loss_and_slopes(solution: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weights = solution[:d]
         odds = rows @ weights + solution[d]
         loss = np.sum(np.logaddexp(0, odds) - labels * odds) / n
-        errors = (expit(odds) - labels) / n
+        errors = (scipy.special.expit(odds) - labels) / n
         slopes = np.append(rows.T @ errors + penalty / n * weights, errors.sum())
         return float(loss + penalty / n * (weights @ weights) / 2), slopes
 
     precision = 64 * np.finfo(float).eps
-    found = minimize(
+    found = scipy.optimize.minimize(
         loss_and_slopes,
         np.zeros(d + 1),
         method="L-BFGS-B",

@@ -146,12 +146,11 @@ class Prompt:
 
     @cached_property
     def _environment(self) -> ImmutableSandboxedEnvironment:
-        from jinja2 import DictLoader, StrictUndefined  # noqa: PLC0415 - judges without a prompt
-        from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415 - need neither
+        import jinja2.sandbox  # noqa: PLC0415 - judges without a prompt need none
 
-        return ImmutableSandboxedEnvironment(
-            loader=DictLoader(self.files),
-            undefined=StrictUndefined,
+        return jinja2.sandbox.ImmutableSandboxedEnvironment(
+            loader=jinja2.DictLoader(self.files),
+            undefined=jinja2.StrictUndefined,
             autoescape=False,  # plain text: finalize neutralises
             auto_reload=False,
             trim_blocks=True,

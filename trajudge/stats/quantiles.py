@@ -12,6 +12,7 @@ from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
@@ -49,9 +50,7 @@ def _each(one: Callable[..., float], name: str, *arguments: ArrayLike) -> Floats
     shaped = np.broadcast_arrays(*arguments)
     size, shape = shaped[0].size, shaped[0].shape
     if size > _FEW:
-        from scipy import special  # noqa: PLC0415 - takes longer than the values of a screen
-
-        return np.asarray(getattr(special, name)(*shaped))
+        return np.asarray(getattr(scipy.special, name)(*shaped))
     values = map(one, *(each.ravel().tolist() for each in shaped))
     return np.fromiter(values, dtype=float, count=size).reshape(shape)
 
