@@ -173,7 +173,7 @@ def launch(
     """Open a headless Chromium in which ``http://<run>.localhost/`` is the server on loopback's
     ``port``, for every run, and no other host exists. ``proxy`` is the address of a proxy that
     knows the same server: all requests go through it then. Without ``pictures`` none can be
-    taken, and Chromium loads no images: that saves a third of the CPU of a page that is opened.
+    taken, and Chromium loads no images: that saves a quarter of the CPU of opening a page.
 
     Raises MissingExtra without Playwright, UserError without a browser or where it takes longer
     than ``patience`` seconds to start.
