@@ -27,7 +27,7 @@ from trajudge.environments.model.binding import Infeasible
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
 from trajudge.environments.serving.run import ServedRun, open_run
-from trajudge.environments.verify import ExecutedAction, VerificationResult, verify
+from trajudge.environments.verify import ExecutedAction, VerificationResult, Viewpoint, verify
 from trajudge.environments.verify.labels import looping, optimality
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -259,10 +259,10 @@ def _carry_out(run: ServedRun, change: Mapping[str, Any]) -> None:
 def _executed(trajectory: Trajectory) -> Iterator[ExecutedAction]:
     """Give the trace as far as a trajectory tells it: which of its actions were idle for sure. On
     pages whose tree is not there no two actions are known to be the same."""
+    viewpoint = Viewpoint()
     for step in trajectory.steps:
         if step.action is None:
             continue
-        page = step.observation
-        place = f"{page.url} {sha256((page.axtree or '').encode()).hexdigest()[:16]}"
-        idle = page.axtree is not None and step.action.startswith(_IDLE)
-        yield ExecutedAction(place, step.action, "", "" if idle else str(step.index + 1))
+        view = viewpoint.act(step.observation, step.action)
+        idle = step.observation.axtree is not None and step.action.startswith(_IDLE)
+        yield ExecutedAction(view, step.action, "", "" if idle else str(step.index + 1))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import command
-from tests.environments.chromium.conftest import bid
+from tests.environments.chromium.conftest import bid, click
 from tests.environments.chromium.site import Site
 from trajudge.environments.chromium import Browser, launch, open_session
 from trajudge.environments.recording import recorder
@@ -95,6 +95,22 @@ def test_a_browser_ends_with_its_block(chromium: Path, site: Site) -> None:
         assert browser.version
         running = session.tab.context.browser
     assert running and not running.is_connected()
+
+
+def test_a_browser_without_pictures_shows_and_does_the_same(browser: Browser, site: Site) -> None:
+    with launch(site.server_port, pictures=False) as plain:
+        refused = pytest.raises(ValueError, match="without pictures")
+        with refused, open_session(plain, "http://plain.localhost/"):
+            pass
+        shown = []
+        for each in (browser, plain):
+            with open_session(each, "http://plain.localhost/", pictures=False) as session:
+                first = session.observe()
+                scrolled = session.observe(session.act("scroll(0, 3000)"))
+                followed = session.observe(click(session, "Far"))
+                shown.append([view.observation for view in (first, scrolled, followed)])
+    assert shown[0] == shown[1]
+    assert len({view.axtree for view in shown[0]}) == 3
 
 
 def slow_chromium(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

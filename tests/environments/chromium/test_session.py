@@ -162,6 +162,10 @@ def test_elements_in_a_dialog_are_known(at: Open) -> None:
 def test_the_clock_the_language_and_the_time_zone_are_fixed(at: Open) -> None:
     with at("/clock", now="2025-12-24T08:00:00Z") as session:
         assert session.observe().title == "2025-12-24T08:00:00.000Z en-GB UTC true"
+        dates = "Date.now(), +new Date(), +new Date(5), Date().slice(4, 15)"
+        now = 1766563200000
+        assert session.evaluate(f"[{dates}]") == [now, now, 5, "Dec 24 2025"]
+        assert session.evaluate("new Date() instanceof Date && new Date().constructor === Date")
 
 
 @pytest.mark.parametrize("action", ["noop()", "noop(20)", "send_msg_to_user('hi')"])

@@ -9,14 +9,12 @@ it needs goes at least one that no other of its pages rules out.
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from trajudge.environments.checks.profiles import Reads, ReplayableState
+from trajudge.environments.checks.profiles import Reads, ReplayableState, words
 from trajudge.environments.model.binding import parameters
 from trajudge.environments.model.page import Page
 from trajudge.environments.model.schema import TableSchema
@@ -25,6 +23,7 @@ from trajudge.environments.model.spec import Bound, Derive, Scenario
 from trajudge.environments.model.state import Value
 
 Place = tuple[str, Mapping[str, str]]  # a page and its arguments
+_ReadsOf = Mapping[str, Mapping[tuple[object, ...], tuple[str, Mapping[str, Any]]]]  # by table
 
 ROWS = 1200  # of a table that are changed, evenly spread
 TRIED = 40  # alternatives of a column that are looked at
@@ -32,7 +31,6 @@ BLOCK = 24  # rows that are changed together first: most of them make no differe
 OF_A_SORT = 2
 OF_A_ROW = 2
 MOST = 10
-_WORD = re.compile(r"\w+")
 
 
 class Cell(NamedTuple):
@@ -57,13 +55,14 @@ class Alternatives:
         seen: Sequence[Place],
     ) -> None:
         self._site, self._state = site, state
-        self._reads_other: dict[tuple[object, ...], bool] = {}
+        self._reads_other: dict[Cell, dict[tuple[object, ...], bool]] = {}
         self.cells: list[Cell] = []
         if not (queries := _queries(scenario)):
             return
         with self._state.rollback():
             differing = list(_differing(scenario, bound, self._state, queries))
-        shown = [self._shown(place) for place in seen]
+        tables = {cell.table for cells in differing for cell in cells}
+        shown = [(page, _by_table(reads, tables)) for page, reads in map(self._shown, seen)]
         sorts: dict[tuple[bool, ...], list[Cell]] = {}
         for cell in (one for cells in differing for one in _spread(cells, TRIED)):
             sort = tuple(
@@ -76,10 +75,12 @@ class Alternatives:
             self.cells += _spread(sorts[sort], OF_A_SORT)
         del self.cells[MOST:]
 
-    def ruled_out(self, place: Place) -> tuple[Page, list[bool]]:
-        """Return the page at a place and, of each alternative, whether it is another there."""
+    def ruled_out(self, place: Place) -> tuple[Page, Reads, list[bool]]:
+        """Return the page at a place, what was read for it and, of each alternative, whether it is
+        another there."""
         page, reads = self._shown(place)
-        return page, [self._differs(cell, place, page, reads) for cell in self.cells]
+        of = _by_table(reads, {cell.table for cell in self.cells})
+        return page, reads, [self._differs(cell, place, page, of) for cell in self.cells]
 
     def _shown(self, place: Place) -> tuple[Page, Reads]:
         """Return a page and what was read for it."""
@@ -87,15 +88,11 @@ class Alternatives:
             page = self._site.get(*place)
         return page, reads
 
-    def _differs(self, cell: Cell, place: Place, page: Page, reads: Reads) -> bool:
+    def _differs(self, cell: Cell, place: Place, page: Page, reads: _ReadsOf) -> bool:
         """Tell whether an alternative shows something else at a place; one that fails there does.
         A page that reads the same is the same."""
-        queries = {
-            (cell, sql, *values.values()): (sql, values)
-            for sql, values in reads
-            if cell.table in _words(sql)
-        }
-        known = self._reads_other
+        known = self._reads_other.setdefault(cell, {})
+        queries = reads[cell.table]
         unknown = {key: query for key, query in queries.items() if key not in known}
         if not unknown and not any(known[key] for key in queries):
             return False
@@ -112,9 +109,14 @@ class Alternatives:
                 return True
 
 
-@lru_cache(maxsize=4096)
-def _words(sql: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(sql))
+def _by_table(reads: Reads, tables: Iterable[str]) -> _ReadsOf:
+    """Return the reads of each table, each once."""
+    return {
+        table: {
+            (sql, *values.values()): (sql, values) for sql, values in reads if table in words(sql)
+        }
+        for table in tables
+    }
 
 
 def _queries(scenario: Scenario) -> list[str]:
@@ -128,7 +130,7 @@ def _differing(
     """Yield cells with values for which the task comes to something else: of each column that has
     any, two a row. Each column counts alone, else one that every row has (a topic) would leave no
     room for one that few rows have (what those of the topic cost)."""
-    named = frozenset[str]().union(*map(_words, queries))
+    named = frozenset[str]().union(*map(words, queries))
     trial = _Trial(scenario, bound, state.db)
     for table in state.tables.values():
         if table.name not in named:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from trajudge.environments.model.axes import profile
 from trajudge.environments.model.binding import parameters
 from trajudge.environments.model.config import Config
+from trajudge.environments.model.schema import TableSchema
 from trajudge.environments.model.spec import AnswerSpec, App, Bound, Scenario
-from trajudge.environments.model.state import AppState, Change, Record, Value, difference
+from trajudge.environments.model.state import AppState, Change, Dump, Record, Value, difference
 from trajudge.environments.verify.truth import column, written
 
 ROWS = 8  # fewer rows may be in order by chance
@@ -24,22 +26,35 @@ Cells = tuple[Value, ...]
 Reads = list[tuple[str, Mapping[str, Any]]]  # queries and their values
 R = TypeVar("R")
 _SELECTED = re.compile(r"SELECT\s+(\w+)\s+FROM\s+(\w+)\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 _NAMED = re.compile(r":(\w+)")
 
 
 class ReplayableState(AppState):
-    """The state of a profile, shared by all checks in it: what a query gave is remembered for as
-    long as nothing has changed, and changes are undone (``trial``)."""
+    """A state, of a profile as a rule, which checks share: what a query gave is remembered for as
+    long as nothing has changed, and changes are undone (``rollback``)."""
 
-    def __init__(self, app: App, number: int, seed: int) -> None:
-        super().__init__(app.tables, profile(app, number, seed))
+    def __init__(
+        self,
+        tables: Sequence[TableSchema],
+        snapshot: bytes,
+        known: Dump = MappingProxyType({}),
+    ) -> None:
+        super().__init__(tables, snapshot, known)
         self._remembered: dict[tuple[Any, ...], list[sqlite3.Row]] = {}
         self._recorded: dict[tuple[Any, ...], list[Record]] = {}
         self._untouched = self.db.total_changes
         self._written: dict[str, int] = {}
         self.dumped = self.dump()
-        self.bare = self.cells(self.tables)
         self._notes: Reads | None = None
+
+    @cached_property
+    def bare(self) -> dict[str, list[Cells]]:
+        """The rows of ``dumped`` without names, in the order of their keys."""
+        return {
+            name: [tuple(row.values()) for row in rows.values()]
+            for name, rows in self.dumped.items()
+        }
 
     @property
     def modified(self) -> bool:
@@ -141,10 +156,21 @@ def _names(sql: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_NAMED.findall(sql)))
 
 
+def tables_read(reads: Reads) -> frozenset[str]:
+    """Return the words of queries, the names of the tables that they read among them."""
+    return frozenset[str]().union(*(words(sql) for sql, _ in reads))
+
+
+@lru_cache(maxsize=4096)
+def words(sql: str) -> frozenset[str]:
+    """Return the words of a query."""
+    return frozenset(_WORD.findall(sql))
+
+
 @lru_cache(maxsize=256)
 def replayable_state(app: App, number: int, seed: int) -> ReplayableState:
     """Return the state of a profile, to be read and tried out."""
-    return ReplayableState(app, number, seed)
+    return ReplayableState(app.tables, profile(app, number, seed))
 
 
 def answers(state: AppState, answer: AnswerSpec, bound: Bound) -> list[Any]:

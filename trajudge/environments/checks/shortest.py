@@ -31,10 +31,10 @@ from typing import NamedTuple
 
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.alternatives import Alternatives, Place
-from trajudge.environments.checks.profiles import ReplayableState, replayable_state
+from trajudge.environments.checks.profiles import ReplayableState, replayable_state, tables_read
 from trajudge.environments.checks.walk import Walk, navigation
 from trajudge.environments.kit.listing import PART, SORT
-from trajudge.environments.kit.reading import controls, texts
+from trajudge.environments.kit.reading import PlacedControl, controls, texts
 from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import bind, parameters
 from trajudge.environments.model.case import Case
@@ -42,9 +42,9 @@ from trajudge.environments.model.config import Ui
 from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.page import Field, Form, Label, Link, Page
 from trajudge.environments.model.plan import PlanStep
-from trajudge.environments.model.site import Redirect, Site
+from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import App, Bound, Rejected, Scenario
-from trajudge.environments.model.state import AppState, Change, difference
+from trajudge.environments.model.state import Change, difference
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.truth import expected_answers, query_answer
 from trajudge.util.machine import collection_paused
@@ -163,11 +163,13 @@ class _Way(NamedTuple):
 class _Version:
     """A state that was reached, and what must still be read off it."""
 
-    state: AppState
+    state: ReplayableState
     site: Site
     report: ChangeReport
+    changed: frozenset[str]
     late: tuple[str, ...] = ()
     pages: dict[object, Page] = field(default_factory=dict)
+    outcomes: dict[object, tuple[int, Spot] | Page | None] = field(default_factory=dict)
 
     @cached_property
     def done(self) -> bool:
@@ -187,9 +189,9 @@ class _Search:
         slots = tuple(self.scenario.slots)
         drawn = instance(self.app.id, self.scenario.id, slots, config.instance, config.seed)
         self.bound: Bound = bind(self.scenario, drawn, self.state)
-        self.numbers: dict[tuple[Signature, ...], int] = {}
         self.versions: list[_Version] = []
         self.first = self._version(self.state, [])
+        self.numbers: dict[tuple[Signature, ...], int] = {(): self.first}
         plan = self.scenario.plan(self.bound)
         self.oracle = rehearse(self.app, self.state, self.ui, plan)
         self.answers, self.reckoned = self._verbatim(), self.oracle.reckoned
@@ -199,6 +201,9 @@ class _Search:
         self.words = self._vocabulary()
         self.bits: dict[tuple[int, Spot], int] = {}
         self.ways: dict[tuple[int, Spot, str], tuple[int, list[tuple[int, _Way]]]] = {}
+        self.read: dict[Spot, frozenset[str]] = {}  # the tables that pages of the first state read
+        self.bars: dict[str, list[PlacedControl]] = {}  # links on every page of an area
+        self.leads: dict[object, Spot | None] = {}  # of links, None for what is not about the task
         self.searches: dict[tuple[object, ...], list[tuple[int, Spot]]] = {}
 
     def close(self) -> None:
@@ -232,13 +237,8 @@ class _Search:
 
     # --- states and pages ---
 
-    def _version(self, state: AppState, changes: Sequence[Change]) -> int:
-        """Return the number of a state by what is different in it; one that is known already is
-        closed."""
-        key = tuple((*signature(change), change.key) for change in changes)
-        if key in self.numbers:
-            state.close()
-            return self.numbers[key]
+    def _version(self, state: ReplayableState, changes: Sequence[Change]) -> int:
+        """Return the number of a new state, in which there are these ``changes``."""
         report = report_changes(self.scenario, self.bound, changes)
 
         def code(table: str, key: str) -> str:
@@ -253,15 +253,28 @@ class _Search:
             pairs = zip(answers, self.scenario.answers, strict=True)
             shown = tuple(v for answer, spec in pairs if spec in late for v in answer.values)
         site = Site(self.app, state, self.ui, code)
-        self.numbers[key] = len(self.versions)
-        self.versions.append(_Version(state, site, report, shown))
-        return self.numbers[key]
+        changed = frozenset(change.table for change in changes)
+        self.versions.append(_Version(state, site, report, changed, shown))
+        return len(self.versions) - 1
 
     def _page(self, number: int, where: Spot, question: str = "") -> Page:
-        version = self.versions[number]
-        if (where, question) not in version.pages:
-            version.pages[where, question] = version.site.get(where[0], dict(where[1]))
-        return version.pages[where, question]
+        pages = self.versions[number].pages
+        if (where, question) not in pages:
+            pages[where, question] = self._made(number, where)
+        return pages[where, question]
+
+    def _made(self, number: int, where: Spot) -> Page:
+        """Make a page; one that reads nothing that is different in a later state is as in the
+        first, but for its codes."""
+        version, first = self.versions[number], self.versions[self.first]
+        if number == self.first:
+            with self.state.noted() as reads:
+                page = version.site.get(where[0], dict(where[1]))
+            self.read[where] = tables_read(reads)
+            return page
+        if not version.late and self.read.get(where, version.changed).isdisjoint(version.changed):
+            return first.pages[where, ""]
+        return version.site.get(where[0], dict(where[1]))
 
     def _seen(self, number: int, where: Spot) -> int:
         """Return the bits of what a page shows: alternatives ruled out, late answers."""
@@ -271,9 +284,10 @@ class _Search:
         late = self.versions[number].late
         if self.others.cells or self.reckoned or self.answers or late:
             if number == self.first:
-                page, facts = self.others.ruled_out((where[0], dict(where[1])))
+                page, reads, facts = self.others.ruled_out((where[0], dict(where[1])))
                 if not late:  # else its codes are read
                     self.versions[number].pages[where, ""] = page
+                    self.read[where] = tables_read(reads)
             else:
                 facts = [False] * len(self.others.cells)
             shown = " | ".join(texts(self._page(number, where)))
@@ -363,15 +377,22 @@ class _Search:
     def _leads(self, node: _Node, left: int) -> Iterator[_Way]:
         page = self._page(node.version, node.spot, node.asked)
         site = self.versions[node.version].site
-        for control, _, folds in (*navigation(site, node.spot[0]), *controls(page)):
-            opening = sum(not fold.open for fold in folds)
+        version, area = node.version, node.spot[0].partition("/")[0]
+        if area not in self.bars:
+            self.bars[area] = [*navigation(site, node.spot[0])]
+        for control, _, folds in (*self.bars[area], *controls(page)):
+            opening = sum(not fold.open for fold in folds) if folds else 0
             if isinstance(control, Link):
-                if self._about(control.args):
-                    yield _Way(1 + opening, node.version, spot(control.page, control.args))
+                link = (control.page, *control.args.items())
+                if link not in self.leads:
+                    about = self._about(control.args)
+                    self.leads[link] = spot(control.page, control.args) if about else None
+                if where := self.leads[link]:
+                    yield _Way(1 + opening, version, where)
                 continue
             if control.page:
-                for entering, where in self._searched(control, left - opening):
-                    yield _Way(entering + opening, node.version, where)
+                for entering, there in self._searched(control, left - opening):
+                    yield _Way(entering + opening, version, there)
                 continue
             for entering, sent in self._filled(control, left - opening):
                 if way := self._sent(node, entering + opening, control, sent):
@@ -391,20 +412,40 @@ class _Search:
 
     def _sent(self, node: _Node, cost: int, form: Form, sent: Mapping[str, str]) -> _Way | None:
         """Return where a form leads that changes the state, None where it is of no use."""
-        before = self.versions[node.version]
-        state = before.state.copy()
-        outcome = Site(self.app, state, self.ui).post(form.operation, sent)
-        if isinstance(outcome, Redirect):
-            changes = difference(self.state.dumped, state.dump())
-            if {signature(change) for change in changes} <= self.oracle.changes:
-                return _Way(cost, self._version(state, changes), spot(outcome.page, outcome.args))
-        state.close()
-        if isinstance(outcome, Redirect | Rejected):
+        version = self.versions[node.version]
+        submission = (form.operation, *sorted(sent.items()))
+        if submission not in version.outcomes:
+            version.outcomes[submission] = self._outcome(version.state, form.operation, sent)
+        outcome = version.outcomes[submission]
+        if outcome is None:
             return None
-        # A question: the form that answers it is on its page.
-        submission = f"{form.operation} {sorted(sent.items())}"
-        before.pages[node.spot, submission] = outcome
-        return _Way(cost, node.version, node.spot, submission)
+        if isinstance(outcome, Page):  # a question: the form that answers it is on its page
+            question = str(submission)
+            version.pages[node.spot, question] = outcome
+            return _Way(cost, node.version, node.spot, question)
+        return _Way(cost, *outcome)
+
+    def _outcome(
+        self, state: ReplayableState, operation: str, sent: Mapping[str, str]
+    ) -> tuple[int, Spot] | Page | None:
+        """Carry out an operation and undo it. Returns the version and the page that it leads to,
+        or its question; None where it is refused, or changes what the oracle does not."""
+        with state.rollback():
+            outcome = Site(self.app, state, self.ui).post(operation, sent)
+            if isinstance(outcome, Rejected):
+                return None
+            if isinstance(outcome, Page):
+                return outcome
+            changes = difference(self.state.dumped, state.dump())
+            if not {signature(change) for change in changes} <= self.oracle.changes:
+                return None
+        key = tuple((*signature(change), change.key) for change in changes)
+        if key not in self.numbers:
+            with closing(state.copy()) as copied:
+                Site(self.app, copied, self.ui).post(operation, sent)
+                reached = ReplayableState(self.app.tables, copied.snapshot(), copied.dump())
+            self.numbers[key] = self._version(reached, changes)
+        return self.numbers[key], spot(outcome.page, outcome.args)
 
     # --- forms ---
 

@@ -330,8 +330,11 @@ def open_session(
     """Open a session at ``url``, whose origin is all that it may visit; ``now`` is its pages' time;
     a page that takes longer than ``patience`` seconds is given up.
 
-    Raises UserError if the address cannot be opened.
+    Raises UserError if the address cannot be opened, ValueError for ``pictures`` in a browser that
+    takes none.
     """
+    if pictures and not browser.pictures:
+        raise ValueError("the browser was launched without pictures")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise UserError(f"{url!r} is no http address: give one like http://run.localhost/")

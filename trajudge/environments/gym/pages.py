@@ -38,8 +38,9 @@ class ChromiumPages:
     """Pages in one browser, which starts with the first."""
 
     def __init__(self, viewport: Viewport, visible: Visible, *, pictures: bool) -> None:
-        self._viewport, self._visible, self._pictures = viewport, visible, pictures
+        self._viewport, self._visible = viewport, visible
         self._recorder = Recorder(seed=0, secret=token_bytes(32))
+        self._recorder.pictures = pictures
 
     @contextmanager
     def open(self, job: Job, name: str) -> Iterator[OpenRun]:
@@ -51,7 +52,7 @@ class ChromiumPages:
                 run.start_url,
                 viewport=self._viewport,
                 visible=self._visible,
-                pictures=self._pictures,
+                pictures=self._recorder.pictures,
             ) as session:
                 yield session, run
         finally:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from html import escape
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -21,7 +20,7 @@ from trajudge.environments.kit.html import NONCE
 from trajudge.environments.serving.pages import NAVIGATION, PageRequest, PageResponse
 from trajudge.environments.text.document import TICKED, HtmlElement, PageDocument
 from trajudge.environments.text.tree import write as write_tree
-from trajudge.environments.verify import ExecutedAction
+from trajudge.environments.verify import ExecutedAction, Viewpoint
 from trajudge.prompts.render import sendable
 from trajudge.rules.har import RecordedRequest, RecordedResponse, har_document, har_entry
 from trajudge.trajectories.model import Observation, Step
@@ -85,6 +84,7 @@ class ObservedRun:
         self.steps: list[Step] = []
         self.actions: list[ExecutedAction] = []
         self._url, self._document = start_url, PageDocument("")
+        self._viewpoint = Viewpoint()
         location, opened = "", False
         for each in exchanges:
             if not each.is_page:
@@ -108,9 +108,9 @@ class ObservedRun:
     def add(self, action: str, before: str, after: str) -> None:
         """Add an action on the page that is open."""
         seen, action = self.here, sendable(action)
-        digest = sha256((seen.axtree or "").encode()).hexdigest()[:16]
+        view = self._viewpoint.act(seen, action)
         self.steps.append(Step(index=len(self.steps), observation=seen, action=action))
-        self.actions.append(ExecutedAction(f"{seen.url} {digest}", action, before, after))
+        self.actions.append(ExecutedAction(view, action, before, after))
 
     def _act(self, exchange: ServedExchange) -> None:
         """Add what led to a request: changes of controls, and what sent it."""

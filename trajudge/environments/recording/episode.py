@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from trajudge.environments.agents.protocol import Agent, GaveUp, Job
@@ -19,6 +18,7 @@ from trajudge.environments.verify import (
     ExecutedAction,
     RunEvidence,
     VerificationResult,
+    Viewpoint,
     expected,
     verify,
 )
@@ -137,6 +137,7 @@ class Episode:
         self.failure = ""
         self.view = page.observe()
         self._page = page
+        self._viewpoint = Viewpoint()
         self._steps: list[Step] = []
         self.actions: list[ExecutedAction] = []
 
@@ -158,8 +159,9 @@ class Episode:
             index=len(self._steps), observation=seen.observation, reasoning=thought, action=text
         )
         self._steps.append(step)
+        view = self._viewpoint.act(seen.observation, text)
         error = self._page.act(text)
-        self.actions.append(ExecutedAction(_place(seen), text, before, self.run.state.version))
+        self.actions.append(ExecutedAction(view, text, before, self.run.state.version))
         self.view = self._page.observe(error)
         message = spoken(text)
         self.answer = self.run.declared if message is None else message
@@ -184,13 +186,6 @@ def _played(page: OpenPage, run: ServedRun, agent: Agent, job: Job) -> Recorded:
     if episode.failure:
         facts["agent_failure"] = episode.failure
     return Recorded(trajectory, finding, facts, page.har())
-
-
-def _place(view: AgentObservation) -> str:
-    """Return where an agent stands: the address and what the page shows, which tells a search for
-    one thing from a search for another."""
-    seen = view.observation.axtree or ""
-    return f"{view.observation.url} {sha256(seen.encode()).hexdigest()[:16]}"
 
 
 def run_trajectory(

@@ -86,9 +86,12 @@ class Recorder:
     @property
     def browser(self) -> Browser:
         """The browser that is open. Raises what ``launch`` raises."""
+        if self._browser is not None and self.pictures > self._browser.pictures:
+            self.renew()
         if self._browser is None:
             address = self.proxy.address if self.proxy else ""
-            self._browser = self._inner.enter_context(launch(self.server.port, address))
+            launched = launch(self.server.port, address, pictures=self.pictures)
+            self._browser = self._inner.enter_context(launched)
         return self._browser
 
     def start(self) -> None:

@@ -10,7 +10,7 @@ what an agent meant to do.
 from __future__ import annotations
 
 from trajudge.environments.verify.evidence import RunEvidence
-from trajudge.environments.verify.labels import ExecutedAction
+from trajudge.environments.verify.labels import ExecutedAction, Viewpoint
 from trajudge.environments.verify.model import (
     AnswerFact,
     ChangeFact,
@@ -28,6 +28,7 @@ __all__ = [
     "Predicate",
     "RunEvidence",
     "VerificationResult",
+    "Viewpoint",
     "expected",
     "verify",
 ]
