@@ -93,7 +93,7 @@ def _bound(app: App, scenario: Scenario) -> tuple[AppState, Bound]:
         config = Config(app=app.id, scenario=scenario.id, profile=(3 + index // 20) % PROFILES)
         state = open_state(app, config)
         try:
-            slots = instance(app.id, scenario.id, tuple(scenario.slots), index % 20, 0)
+            slots = instance(app.id, scenario.id, tuple(scenario.slots), 1 + index % 20, 0)
             return state, bind(scenario, slots, state)
         except Infeasible:
             state.close()
