@@ -16,9 +16,10 @@ from trajudge.judges.adapters.errors import (
     RateLimited,
     Refused,
 )
-from trajudge.judges.judging import REPAIR, ReplayClient, judge_trajectory
+from trajudge.judges.judging import ReplayClient, judge_trajectory
 from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
 from trajudge.judges.model import (
+    REPAIR,
     Call,
     Judgment,
     Model,
