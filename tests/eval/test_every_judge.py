@@ -205,7 +205,7 @@ def test_the_captioner_has_its_own_model_price_and_line(
     assert set(asked) == {("gpt-4o-mini", "caption"), ("gpt-4o", "verdict")}
     shown = capsys.readouterr().out
     assert "aer-c-agentrewardbench-captioner-gpt-4o-mini:gpt-4o" in shown
-    assert re.search(r"^  caption +3 ", shown, re.MULTILINE)
+    assert re.search(r"^  caption +4 ", shown, re.MULTILINE)
     assert re.search(r"^  verdict +4 ", shown, re.MULTILINE)
     [spent] = json.loads(Path("run/results.json").read_bytes())["spending"]
     for stage, prices in zip(spent["stages"], ((0.5, 1.0), (2.0, 8.0)), strict=True):
@@ -295,7 +295,7 @@ def test_a_failed_caption_is_asked_for_again_alone() -> None:
         bad.clear()
         before = server.stats.requests
         assert run(server, *words, "--retry-failed") == 0
-        assert server.stats.requests == before + 5  # two of the runs end on one page
+        assert server.stats.requests == before + 6  # a caption and a verdict of each
     assert [j.status for j in read_judgments(Path("run"))] == ["ok"] * 3
 
 

@@ -132,9 +132,9 @@ def _within_one(folder: Path, judge: str) -> Any:
     return pytest.approx(sum(near) / len(near)) if near else None
 
 
-# The verifier's replies go by a run's number of actions: one with more than ten gets few points,
+# The verifier's replies go by a run's number of actions: one with more than 15 gets few points,
 # and a failure point at its third action.
-LONG = 10
+LONG = 15
 POINT = {
     "step_numbers": "3",
     "error_code": "1.4",

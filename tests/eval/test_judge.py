@@ -93,7 +93,10 @@ def test_samples_are_asked_apart() -> None:
     )
 
 
-def test_score_prints_the_same_tables_without_a_call(capsys: pytest.CaptureFixture[str]) -> None:
+def test_score_prints_the_same_tables_without_a_call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "240")  # no table is divided, whatever else it shows
     assert main(["--judge", "heuristic", "--data", "sample", "--out", "run", "--full"]) == 0
     shown = capsys.readouterr().out
     assert score_main(["run", "--full", "--baselines", "off"]) == 0

@@ -115,7 +115,7 @@ def test_a_printed_audit_fills_one_screen_and_a_notebook_can_unfold_the_rest(
     found = tj.audit(two)
     lines = str(found).splitlines()
     assert len(lines) <= 40 and max(map(len, lines)) <= 100
-    assert lines[0].startswith("The official reward passes 15 of 130 runs, of which 11 are")
+    assert lines[0].startswith("The official reward passes 17 of 130 runs, of which 12 are")
     assert any(line.endswith("wider than 60 points: to_frame()") for line in lines)
     assert not any("--full" in line for line in lines)
     screen, everything = found._repr_html_().split("<details>")

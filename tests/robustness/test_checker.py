@@ -29,7 +29,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for job in jobs:
         journal.add(run_name(job), recorded_offline(job, 0))
     assemble(journal, list(map(run_name, jobs)))
-    goals = ["--other-goals", "3", "--save", str(folder / "goals.jsonl")]
+    goals = ["--other-goals", "12", "--save", str(folder / "goals.jsonl")]
     assert main(["env", "verify", str(folder), *goals]) == 0
     return folder
 

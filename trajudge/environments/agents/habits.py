@@ -110,7 +110,7 @@ def _errs(_: Habits, around: Around, rng: np.random.Generator) -> list[Intent]:
 
 
 def _idles(habits: Habits, around: Around, rng: np.random.Generator) -> list[Intent]:
-    count = min(CUSTOMARY + habits.further, around.room)
+    count = min(CUSTOMARY + habits.further, around.room - habits.failed)
     return [Raw(idle(rng), _in_mind(around, rng).why) for _ in range(count)]
 
 

@@ -117,9 +117,9 @@ class RunProgress:
         if self._json:
             self._json.event("warning", message=text)
         elif self._live:
-            self._live.console.print(f"warning: {text}")
+            self._live.console.print(f"warning: {text}", markup=False, highlight=False)
         else:
-            self._stream.write(f"warning: {text}\n")
+            self._stream.write("".join(f"{row}\n" for row in all_folded([f"warning: {text}"])))
 
     def tell(self, waits: str) -> None:
         """Show why calls wait, "" if none does; soon where there was no such reason before."""
