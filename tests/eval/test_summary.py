@@ -70,7 +70,7 @@ def test_the_sample_takes_one_screen(width: int, capsys: pytest.CaptureFixture[s
         r"heuristic +\d+\.\d \[\d+\.\d, \d+\.\d\] +\d+\.\d +\d+\.\d +130$", lines[overall]
     )
     assert lines[overall + 1].split()[0] == "rule-based"
-    few = "and 7 benchmarks with intervals wider than 60 points: too few to say (--full)"
+    few = "and 7 benchmarks with fewer than ten successes: too few to say (--full)"
     assert few in lines
     assert any(line.startswith("Coverage: 130 of 130 judged (ok 130)") for line in lines)
     assert any(line.startswith("Cost: $0") and "wall time" in line for line in lines)
