@@ -28,7 +28,6 @@ from trajudge.trajectories.images import (
 from trajudge.trajectories.model import MAX_FILE_BYTES, ImageRef
 from trajudge.util.errors import ImageUnreadable
 from trajudge.util.files import DataFolder, FileCache, UnsafeFile, read_regular
-from trajudge.util.machine import cache_folder
 
 WIDTHS = (256, 640)
 """Widths of thumbnails, in pixels; a very long page is cut to one and a half times its width."""
@@ -128,14 +127,6 @@ class ImageShelf:
         while len(self._refs) > _MOST_KNOWN or self._inline > _MOST_INLINE:
             _, gone = self._refs.popitem(last=False)
             self._inline -= len(gone.data or b"")
-
-
-def thumbnail_folder() -> Path | None:
-    """Return where thumbnails are kept; None for a user without a home."""
-    try:
-        return cache_folder() / "thumbnails"
-    except RuntimeError:
-        return None
 
 
 def _described(content: bytes) -> KnownImage:

@@ -23,7 +23,6 @@ from trajudge.app.images import (
     UnknownImage,
     difference_picture,
     pixel_difference,
-    thumbnail_folder,
 )
 from trajudge.app.library import MOST_OPEN, OpenedTrajectory, TrajectoryAbsent, TrajectoryLibrary
 from trajudge.app.steps import (
@@ -45,6 +44,7 @@ from trajudge.judges.model import Status
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import ImageUnreadable, UserError
+from trajudge.util.machine import kept_folder
 
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})")
 _LONGEST = 200
@@ -281,7 +281,7 @@ class TrajectoryAccess:
     """The trajectories of a workspace; rooms that show them share it."""
 
     def __init__(self, shelf: ImageShelf | None = None) -> None:
-        self.shelf = shelf or ImageShelf(thumbnail_folder())
+        self.shelf = shelf or ImageShelf(kept_folder("thumbnails"))
         self.summaries = Summaries(self.shelf)
         self._library: tuple[Workspace, TrajectoryLibrary] | None = None
         self._lock = Lock()

@@ -50,7 +50,7 @@ from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.util.errors import UserError
 from trajudge.util.files import FileCache
-from trajudge.util.machine import cache_folder
+from trajudge.util.machine import kept_folder
 from trajudge.util.tables import Columns, Table, cut_columns, folded, screen_width, table_of
 from trajudge.util.terminal import LINES, count_of
 
@@ -445,10 +445,8 @@ def baselines_of(
 
 
 def _kept() -> FileCache | None:
-    try:
-        return FileCache(cache_folder() / "baselines", _MOST_KEPT)
-    except RuntimeError:  # a user without a home
-        return None
+    folder = kept_folder("baselines")
+    return None if folder is None else FileCache(folder, _MOST_KEPT)
 
 
 _FileState = tuple[str, int, int, int, int]

@@ -40,7 +40,7 @@ from trajudge.trajectories.truncate import (
     cut_middle,
 )
 from trajudge.util.files import FileCache
-from trajudge.util.machine import cache_folder
+from trajudge.util.machine import kept_folder
 
 
 class ImageLimits(Record):
@@ -70,10 +70,8 @@ MAX_RESIZED_BYTES = 512 * 2**20
 
 
 def _resized_pictures() -> FileCache | None:
-    try:
-        return _open_pictures(cache_folder() / "pictures")
-    except RuntimeError:  # a user without a home
-        return None
+    folder = kept_folder("pictures")
+    return None if folder is None else _open_pictures(folder)
 
 
 @cache

@@ -122,6 +122,15 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "trajudge"
 
 
+def kept_folder(name: str) -> Path | None:
+    """Return the folder ``name`` of the user's cache, None for a user without a home: then nothing
+    is kept."""
+    try:
+        return cache_folder() / name
+    except RuntimeError:
+        return None
+
+
 # The shell is the same engine without windows, and takes less CPU.
 CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
