@@ -218,7 +218,7 @@ def test_a_file_that_keeps_failing_is_unreadable_and_asked_for_again(
 def test_content_that_is_not_what_was_listed_is_not_kept(
     hub: Hub, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub_client, "_wait", lambda state: 0.0)
+    monkeypatch.setattr(hub_client, "_wait", lambda otherwise, state: 0.0)
     good = hub.files[path]
     hub.listed[path] = good
     hub.files[path] = good[:-1] + bytes([good[-1] ^ 255])

@@ -246,11 +246,16 @@ class HubCopy:
             RepositoryNotFoundError,
             RevisionNotFoundError,
         )
-        from tenacity import Retrying, retry_if_exception, stop_after_attempt  # noqa: PLC0415
+        from tenacity import (  # noqa: PLC0415 - many imports, for those who ask a hub
+            Retrying,
+            retry_if_exception,
+            stop_after_attempt,
+            wait_exponential,
+        )
 
         retrying = Retrying(
             retry=retry_if_exception(_may_pass),
-            wait=_wait,
+            wait=partial(_wait, wait_exponential(multiplier=0.5, max=30)),
             stop=stop_after_attempt(_ATTEMPTS),
             reraise=True,
         )
@@ -348,14 +353,14 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, _Broken) or (status is not None and (status == 429 or status >= 500))
 
 
-def _wait(state: RetryCallState) -> float:
-    """Return the seconds to wait: as the hub requested, else exponentially longer."""
+def _wait(otherwise: Callable[[RetryCallState], float], state: RetryCallState) -> float:
+    """Return the seconds to wait: as the hub requested, else those of ``otherwise``."""
     error = state.outcome.exception() if state.outcome else None
     for cause in _chain(error):
         seconds = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
         if seconds.isdigit():
             return min(float(seconds), _MAX_WAIT_SECONDS)
-    return min(0.5 * 2.0 ** (state.attempt_number - 1), 30.0)
+    return otherwise(state)
 
 
 def default_folder(kind: str = "agentrewardbench") -> Path:
