@@ -278,6 +278,12 @@ def _composed_options(
     return kept | {"of": {"members": members}}
 
 
+def _own_prompt(path: Path) -> object:
+    from trajudge.prompts.own import read_own_prompt  # noqa: PLC0415 - imports Jinja2's meta
+
+    return read_own_prompt(path)
+
+
 def _given(config: JudgeConfig) -> dict[str, Any]:
     """Return what the command line names."""
     given: dict[str, Any] = dict(config.options)
@@ -296,9 +302,7 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
                 f"--prompt {config.prompt}: judge {config.judge} has prompts of its own: take "
                 "--judge simplified"
             )
-        from trajudge.prompts.own import read_own_prompt  # noqa: PLC0415 - imports Jinja2's meta
-
-        given["prompt"] = read_own_prompt(config.prompt)
+        given["prompt"] = _own_prompt(config.prompt)
     if config.success_last:
         if "success" not in takes:
             raise UserError(
@@ -628,9 +632,7 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Run
     request's. Paths are looked at first, then data, then judges and their models. Raises UserError
     for any that cannot work, before the first is begun."""
     if request.judge.prompt is not None:
-        from trajudge.prompts.own import read_own_prompt  # noqa: PLC0415 - imports Jinja2's meta
-
-        read_own_prompt(request.judge.prompt)
+        _own_prompt(request.judge.prompt)
     with collection_paused():
         chosen = choose_data(request, source)
         wanted = list(_pairs(request))

@@ -92,7 +92,7 @@ class RunProgress:
         elif self._live:
             self._live.console.print(self._one_row())
         else:
-            self._print_line()
+            self._print(self.line())
 
     def add(self, judgment: Judgment) -> None:
         """Count one judgment; what it cost counts unless the cache answered."""
@@ -117,9 +117,9 @@ class RunProgress:
         if self._json:
             self._json.event("warning", message=text)
         elif self._live:
-            self._live.console.print(f"warning: {text}", markup=False, highlight=False)
+            self._live.console.print(f"warning: {text}")
         else:
-            self._stream.write("".join(f"{row}\n" for row in all_folded([f"warning: {text}"])))
+            self._print(f"warning: {text}")
 
     def tell(self, waits: str) -> None:
         """Show why calls wait, "" if none does; soon where there was no such reason before."""
@@ -145,10 +145,10 @@ class RunProgress:
             if self._json:
                 self._json.event("progress", **self.fields())
             else:
-                self._print_line()
+                self._print(self.line())
 
-    def _print_line(self) -> None:
-        self._stream.write("".join(f"{row}\n" for row in all_folded([self.line()])))
+    def _print(self, text: str) -> None:
+        self._stream.write("".join(f"{row}\n" for row in all_folded([text])))
         self._stream.flush()
 
     def _one_row(self) -> Text:
