@@ -119,10 +119,10 @@ def _forgets(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     return [*body, Say(Behaviour.FORGETS)]
 
 
-def _wrong_way(task: ScriptContext, rng: np.random.Generator) -> Sequence[Intent]:
+def _wrong_way(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     """Begin with another thing than the one that was asked for."""
     begun = len(task.wrong_way)
-    return task.wrong_way[: int(rng.integers((begun + 1) // 2, begun + 1)) if begun else 0]
+    return [*task.wrong_way[: int(rng.integers((begun + 1) // 2, begun + 1)) if begun else 0]]
 
 
 def _distracted(task: ScriptContext) -> list[PlanStep]:
@@ -177,7 +177,7 @@ def _idles(behaviour: Behaviour) -> _Course:
     return idle
 
 
-_BEGINNINGS: dict[Behaviour, Callable[[ScriptContext, np.random.Generator], Sequence[Intent]]] = {
+_BEGINNINGS: dict[Behaviour, _Course] = {
     Behaviour.DETOURS: _detour,
     Behaviour.RECOVERS: _wrong_way,
     Behaviour.LOOPS: _circle,

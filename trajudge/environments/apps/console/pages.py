@@ -92,11 +92,8 @@ def machine(view: PageContext, record: sqlite3.Row) -> Page:
 
 @ui.detail("deployment", under="deployments")
 def deployment(view: PageContext, record: sqlite3.Row) -> Page:
-    shown, code = (
-        "version deployed author strategy result note",
-        view.code("deployment", record["id"]),
-    )
-    about = ui.facts_of(record, shown, code=code)
+    code = view.code("deployment", record["id"])
+    about = ui.facts_of(record, "version deployed author strategy result note", code=code)
     return Page(record["number"], (about, ui.row_section(view, record, "service")))
 
 
